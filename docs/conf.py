@@ -59,8 +59,8 @@ LIBRARIES = {
 def is_reachable(address):
     """Whether the list of names of another site can be read; without a network there are no links to it."""
     try:
-        with urllib.request.urlopen(f"{address}objects.inv", timeout=3) as answer:
-            return answer.status == 200
+        with urllib.request.urlopen(f"{address}objects.inv", timeout=3) as response:
+            return response.status == 200
     except OSError:
         return False
 

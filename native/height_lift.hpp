@@ -1,6 +1,6 @@
 // Lifts rows one by one in the sorted array of all heights; see moving_heights.hpp.
 //
-// A lifted row passes two or three entries as a rule, now and then hundreds; a loop that ends after so many would be
+// A lifted row passes two or three entries as a rule, now and then hundreds; a loop that ends after these would be
 // mispredicted nearly every time. So kLiftWidth entries are looked at together, and those that are not passed are written
 // back as they were.
 #pragma once

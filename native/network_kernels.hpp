@@ -206,7 +206,7 @@ void scale_row(float* row, const float* scales, float scale, std::size_t count) 
   for (std::size_t c = 0; c < count; ++c) row[c] *= scale * scales[c];
 }
 
-// Everything that node i of the first graph hears and says; see kernels.hpp.
+// All messages that node i of the first graph receives and sends; see kernels.hpp.
 void pass_messages(const anchorot::MessageTask& task, std::size_t i, float* scratch) {
   const anchorot::EdgeView& first = task.first;
   const anchorot::LaneView& second = task.second;

@@ -63,7 +63,7 @@ void for_each_link(const EdgeView& first, const EdgeView& second, const PairView
   });
 }
 
-// What one pair (i, j) hears and says: w, a and b of each of its links, and of each edge of j the sum of w a, and 1.
+// Messages that a pair (i, j) receives and sends: w, a, b of each link, and for each edge of j the sum of w a, and 1.
 struct Sums {
   std::vector<float> w, a, b, by_second;
 };

@@ -135,8 +135,8 @@ void add_images(const Atoms& atoms, std::size_t i, std::size_t j, double radius,
   }
 }
 
-// About the radius that holds so many points, of which `each` are in a cell: the least of what their density in space,
-// in the face of the cell and along its edge say, so that flat and long cells need few images too.
+// About the radius that holds `count` points, with `each` per cell: the least of the estimates by their density in space,
+// in a face of the cell and along an edge, so that flat and long cells need few images too.
 double first_radius(const Atoms& atoms, double count, double each) {
   double face = 0, edge = 0;
   for (std::size_t a = 0; a < 3; ++a) {

@@ -78,14 +78,14 @@ double over_segments(const WeightedLevels& x, const WeightedLevels& y, int threa
   const std::vector<Segment> segments = common_segments(x.levels, y.levels);
   const auto steps = static_cast<std::int64_t>(std::min(x.count, y.count));
   const std::size_t tasks = (segments.size() + kSegmentsPerTask - 1) / kSegmentsPerTask;
-  const std::size_t room = 2 * (x.count + y.count + 2);
+  const std::size_t capacity = 2 * (x.count + y.count + 2);
   std::vector<double> part(tasks);
   parallel_for(tasks, threads, [&](std::size_t task, std::size_t) {
-    std::vector<double> scratch(2 * room);
+    std::vector<double> scratch(2 * capacity);
     const std::size_t end = std::min(segments.size(), (task + 1) * kSegmentsPerTask);
     for (std::size_t s = task * kSegmentsPerTask; s < end; s += 2) {
       const std::size_t second = std::min(s + 1, end - 1);  // of an odd number the last one is merged with itself
-      const auto one = prepare(segments[s], scratch.data()), two = prepare(segments[second], scratch.data() + room);
+      const auto one = prepare(segments[s], scratch.data()), two = prepare(segments[second], scratch.data() + capacity);
       double found[2];
       finish_both(one.merge(), two.merge(), steps, found);
       part[task] += segments[s].width * (found[0] + one.rest);

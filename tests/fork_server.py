@@ -52,19 +52,19 @@ class ForkServer:
         atexit.register(self._close)
 
     def run(self, program, arguments, folder, environment):
-        """Run a program, and return its status and what it has said on both streams."""
+        """Run a program, and return its status and both streams."""
         job = {"program": program, "arguments": arguments, "folder": folder, "environment": environment}
-        (said, say), (told, tell) = os.pipe(), os.pipe()
-        socket.send_fds(self._ours, [b"\n"], [say, tell])
-        os.close(say)
-        os.close(tell)
+        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+        socket.send_fds(self._ours, [b"\n"], [stdout_end, stderr_end])
+        os.close(stdout_end)
+        os.close(stderr_end)
         self._ours.sendall(json.dumps(job).encode() + b"\n")
         with ThreadPoolExecutor(1) as pool:
-            complaints = pool.submit(_read, told)
-            output = _read(said)
+            errors = pool.submit(_read, stderr)
+            output = _read(stdout)
             status = self._ours.recv(64)
             assert status, f"the waiting process has ended: {self._process.communicate()[1].decode()}"
-            return int(status), output, complaints.result()
+            return int(status), output, errors.result()
 
     def _close(self):
         self._ours.close()

@@ -26,7 +26,7 @@ class EndedError(Exception):
 
 
 def long_step(*_, **__):
-    """Compute for three seconds in compiled code, which hears nothing but leaves the interpreter to others."""
+    """Compute for three seconds in compiled code, which ignores signals but releases the interpreter's lock."""
     end = time.perf_counter() + 3
     begin, count = time.perf_counter(), 100_000
     hashlib.pbkdf2_hmac("sha256", b"", b"", count)

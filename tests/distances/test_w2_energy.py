@@ -159,9 +159,9 @@ def test_energy_is_at_most_twice_anchor_wasserstein_and_that_at_most_any_gromov_
     """The loss has no half: it is at least 2 GW_1 in Mémoli's scale."""
     transported = ao.anchor_wasserstein(x, y, epsilon=0).value
     loss = reference.gromov_loss(x.cost.tolist(), y.cost.tolist(), (np.eye(5)[list(order)] / 5).tolist(), 1)
-    room = 1e-12 * scale_of(x, y)
-    assert ao.anchor_energy(x, y) <= 2 * transported + room
-    assert transported <= loss + room
+    tolerance = 1e-12 * scale_of(x, y)
+    assert ao.anchor_energy(x, y) <= 2 * transported + tolerance
+    assert transported <= loss + tolerance
 
 
 @examples(20)

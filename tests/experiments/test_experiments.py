@@ -144,8 +144,8 @@ def test_a_quick_run_says_so_before_any_verdict(quick, monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(runner, "differences", lambda _: [])
     arguments = ["beyond", "--output", str(tmp_path), *(["--quick"] if quick else [])]
-    told = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"}).stdout
-    for text in (told, (tmp_path / "RESULTS.md").read_text(encoding="utf-8")):
+    printed = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"}).stdout
+    for text in (printed, (tmp_path / "RESULTS.md").read_text(encoding="utf-8")):
         before, _, _ = text.lower().partition("does not hold")
         assert before != text.lower()
         assert ("quick run" in before) == quick
@@ -224,9 +224,9 @@ def test_all_skips_current_results_and_stale_lists_the_others(tmp_path, monkeypa
     runner.run(runner.Prepared("beyond", code, {}), tmp_path, quick=False, n_jobs=1)
     assert list(runner.stale(["beyond", "power"], tmp_path)) == ["power"]
     monkeypatch.setattr(runner, "code_hash", lambda _: "another")
-    told = CliRunner().invoke(app, ["stale", "--output", str(tmp_path)])
-    assert told.exit_code == 1
-    assert "beyond is of code hash of beyond, which is now another" in told.stdout
+    result = CliRunner().invoke(app, ["stale", "--output", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "beyond is of code hash of beyond, which is now another" in result.stdout
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):

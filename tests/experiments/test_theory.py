@@ -50,8 +50,8 @@ def test_samples_have_the_energy_that_theory_predicts(first, second):
     found = [ao.anchor_energy(*(POPULATIONS[name].sample(rng, n) for name in (first, second))) for rng in streams]
     error = np.std(found) / np.sqrt(repeats)
     # on an interval sums of so few steps are not yet normal
-    room = 4 * error + (0.05 * np.mean(found) if first == "interval" else 0)
-    assert np.mean(found) == pytest.approx(theory.expected_energy(first, second, n), abs=room)
+    tolerance = 4 * error + (0.05 * np.mean(found) if first == "interval" else 0)
+    assert np.mean(found) == pytest.approx(theory.expected_energy(first, second, n), abs=tolerance)
 
 
 def test_energies_of_samples_end_at_those_of_the_populations():

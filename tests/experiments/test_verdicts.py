@@ -27,8 +27,8 @@ def protocol_table(heading):
 
 
 def test_rules_in_code_are_those_of_the_protocol():
-    told = {key: (kind, side, float(m), int(n)) for key, (*_, kind, side, m, n) in protocol_table("Rules").items()}
-    assert told == {key: (rule.interval, str(rule.side), rule.margin, rule.draws) for key, rule in RULES.items()}
+    stated = {key: (kind, side, float(m), int(n)) for key, (*_, kind, side, m, n) in protocol_table("Rules").items()}
+    assert stated == {key: (rule.interval, str(rule.side), rule.margin, rule.draws) for key, rule in RULES.items()}
 
 
 def test_every_experiment_has_rules_seeds_and_a_budget_of_two_hours_in_all():

@@ -1,6 +1,6 @@
 """Threads change no bit: of all that takes threads, on spaces large enough to be cut into many tasks.
 
-The NumPy kernels compute on one thread whatever they are told, so that nothing could fail there.
+The NumPy kernels always compute on one thread, so that nothing could fail there.
 """
 
 import inspect

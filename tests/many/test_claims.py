@@ -152,7 +152,7 @@ def test_a_file_that_was_made_at_the_last_moment_is_not_taken(tmp_path, monkeypa
 
 
 def test_a_suspended_owner_that_wakes_up_counts_as_alive_again(tmp_path):
-    """Else the others would be told again and again that its file is free, and could not take it."""
+    """Otherwise others would find its file free again and again, and could not take it."""
     owner = leave_behind(tmp_path, "x")
     leave_behind(tmp_path, "x")  # who took over is killed
     with Claims(tmp_path, "a") as claims:

@@ -242,15 +242,15 @@ def test_files_are_converted_elsewhere_as_here(cluster, tmp_path, monkeypatch):
     (tmp_path / "split.edgelist").write_text("0 1\n1 2\n3 4\n")
     monkeypatch.chdir(tmp_path)
     how = {**READING, "rng": 3, "disconnected": "largest", "errors": "skip"}
-    told = {}
+    messages = {}
     for folder, client in (("here", None), ("there", cluster.client())):
         with pytest.warns(ao.InputWarning) as notes:
             written = ao.convert(names, folder, client=client, **how)
-        told[folder] = sorted(str(note.message) for note in notes)
+        messages[folder] = sorted(str(note.message) for note in notes)
         assert [None if file is None else file.parent.name for file in written] == [folder] * 4 + [None] * 2 + [folder]
-    assert told["here"] == told["there"]
-    assert [text for text in told["here"] if text.startswith("split.edgelist")]
-    assert [text for text in told["here"] if text.startswith("2 of 7 files were not converted: bad.csv")]
+    assert messages["here"] == messages["there"]
+    assert [text for text in messages["here"] if text.startswith("split.edgelist")]
+    assert [text for text in messages["here"] if text.startswith("2 of 7 files were not converted: bad.csv")]
     files = sorted(path.name for path in (tmp_path / "here").iterdir())
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == files
     for name in files:

@@ -21,9 +21,9 @@ def test_a_damaged_tile_is_computed_again(tmp_path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    with pytest.warns(ao.InputWarning, match=f"{re.escape(str(path))}: the file is damaged") as told:
+    with pytest.warns(ao.InputWarning, match=f"{re.escape(str(path))}: the file is damaged") as caught:
         found = ao.pairwise(clouds(), checkpoint=tmp_path / "run")
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(ao.pairwise(clouds(), checkpoint=tmp_path / "run"), expected)  # and is whole again
 

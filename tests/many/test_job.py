@@ -165,8 +165,8 @@ def test_notes_about_files_appear_once_on_a_cluster_too(client, tmp_path):
     for others in (None, client):
         with pytest.warns(ao.InputWarning) as notes:
             ao.pairwise(paths, disconnected="largest", client=others, tile=2)
-        told = sorted(str(note.message) for note in notes)
-        assert [text.split()[0] for text in told] == ["0.edgelist", "1.edgelist", "2.edgelist"]
+        messages = sorted(str(note.message) for note in notes)
+        assert [text.split()[0] for text in messages] == ["0.edgelist", "1.edgelist", "2.edgelist"]
 
 
 @on_a_cluster

@@ -89,10 +89,10 @@ def test_interrupted_it_leaves_at_once_and_whole(tmp_path, program, unbroken, ba
     wait_until(lambda: len(tiles_of(folder)) > 3)
     workers = children_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    told = process.communicate(timeout=20)[1]
+    stderr = process.communicate(timeout=20)[1]
     assert process.returncode != 0
-    assert told.strip().endswith("KeyboardInterrupt")
-    assert told.count("Traceback") == 1
+    assert stderr.strip().endswith("KeyboardInterrupt")
+    assert stderr.count("Traceback") == 1
     assert len(workers) == (2 if backend == "processes" else 0)
     assert none_is_left_of(workers)
     finished = {path.name: path.stat().st_mtime_ns for path in tiles_of(folder)}

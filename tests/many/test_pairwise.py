@@ -163,9 +163,9 @@ def test_result_goes_where_it_is_wanted(tmp_path):
 def test_solvers_that_stop_early_are_counted_once(monkeypatch):
     real = metrics.anchor_transport
     monkeypatch.setattr(metrics, "anchor_transport", lambda *args, **options: real(*args, **options, max_iter=1))
-    with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs") as told:
+    with pytest.warns(ao.ConvergenceWarning, match="did not converge for 3 pairs") as caught:
         ao.pairwise(clouds(3), metric="aw", epsilon=1e-5)
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 SEVEN = (5, 8, 12, 9, 5, 8, 12)  # points; three pairs have equally many
@@ -188,11 +188,11 @@ def equal_sizes_fail(monkeypatch):
 def test_pairs_without_a_value_are_nan_and_counted_once(equal_sizes_fail, tmp_path, options):
     many = [*(ao.Space(x.cost) for x in clouds(SEVEN)), tmp_path / "missing.npy"]
     for _ in range(2):  # computed, then read
-        with pytest.warns(match="cannot be used|have no value") as told:
+        with pytest.warns(match="cannot be used|have no value") as caught:
             found = ao.pairwise(many, errors="skip", checkpoint=tmp_path / "run", **options)
-        assert [warning.category for warning in told] == [ao.InputWarning, ao.ConvergenceWarning]
-        assert str(told[1].message).startswith("3 pairs have no value and are NaN")
-        assert told[1].filename == __file__
+        assert [warning.category for warning in caught] == [ao.InputWarning, ao.ConvergenceWarning]
+        assert str(caught[1].message).startswith("3 pairs have no value and are NaN")
+        assert caught[1].filename == __file__
         failed = np.zeros((7, 7), bool)
         failed[[0, 1, 2, 4, 5, 6], [4, 5, 6, 0, 1, 2]] = True
         np.testing.assert_array_equal(np.isnan(found[:7, :7]), failed)
@@ -279,9 +279,11 @@ def test_a_bad_space_is_named(tmp_path, n_jobs):
 def test_bad_spaces_can_be_skipped(tmp_path, options):
     many = with_bad_ones(tmp_path)
     good = [i for i in range(8) if i not in (3, 6)]
-    with pytest.warns(ao.InputWarning, match=r"2 of 8 spaces cannot be used .*spaces\[3\] \(.*\(and 1 more\)") as told:
+    with pytest.warns(
+        ao.InputWarning, match=r"2 of 8 spaces cannot be used .*spaces\[3\] \(.*\(and 1 more\)"
+    ) as caught:
         found = ao.pairwise(many, errors="skip", **options)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     assert np.isnan(found[[3, 6]]).all()
     assert np.isnan(found[:, [3, 6]]).all()
     np.testing.assert_array_equal(found[np.ix_(good, good)], ao.pairwise([many[i] for i in good], **options))

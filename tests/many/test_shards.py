@@ -189,9 +189,9 @@ def test_a_tile_that_two_jobs_compute_does_no_harm_and_is_noted(tmp_path, monkey
         return found
 
     monkeypatch.setattr(Job, "compute", compute)
-    with pytest.warns(ao.InputWarning, match="1 tiles were computed by two jobs") as told:
+    with pytest.warns(ao.InputWarning, match="1 tiles were computed by two jobs") as caught:
         found = run_shard(tmp_path / "run", 0, 2)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     assert_assembled_once([found])
 
 

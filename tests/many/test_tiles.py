@@ -36,9 +36,9 @@ def test_only_tiles_of_quick_metrics_are_larger(tmp_path, monkeypatch):
 
 
 @given(st.integers(1, 30), st.none() | st.integers(1, 30), st.integers(1, 9), st.integers(0, 40))
-def test_tiles_cover_every_pair_once(n, m, side, room):
+def test_tiles_cover_every_pair_once(n, m, side, limit):
     seen = np.zeros((n, m or n), int)
-    tiles = list(walk_tiles(n, m, side, [1] * n, room))
+    tiles = list(walk_tiles(n, m, side, [1] * n, limit))
     for tile in tiles:
         block = seen[tile.rows.start : tile.rows.stop, tile.columns.start : tile.columns.stop]
         block += np.triu(np.ones_like(block)) if tile.is_diagonal else 1

@@ -96,8 +96,8 @@ def test_without_matplotlib_the_error_names_the_extra(picture, monkeypatch):
 def test_scales_of_colours_leave_neighbours_alone(layout):
     figure = plot.new_figure(9, 3)
     figure.set_layout_engine(layout)
-    room = {"wspace": 0.4} if layout is None else None  # for names of axes, which an engine makes by itself
-    axes = figure.subplots(1, 3, gridspec_kw=room)
+    spacing = {"wspace": 0.4} if layout is None else None  # for names of axes, which an engine makes by itself
+    axes = figure.subplots(1, 3, gridspec_kw=spacing)
     plot.plan(np.eye(3), ax=axes[0])
     plot.distance_matrix(DISTANCES, ax=axes[1])
     drawn(plot.distance_map(DISTANCES, ax=axes[2]))

@@ -43,9 +43,9 @@ def test_every_distance_raises_an_error_that_explains_how_to_make_a_space(distan
 
 @pytest.mark.parametrize("distance", DISTANCES[1:], ids=lambda distance: distance.__name__)
 def test_distances_that_need_more_than_features_ask_for_the_space(distance):
-    told = said(lambda: distance(ao.AnchorFeatures.of(SQUARE), SQUARE))
-    assert "AnchorFeatures" in told
-    assert "give the Space that" in told
+    message = said(lambda: distance(ao.AnchorFeatures.of(SQUARE), SQUARE))
+    assert "AnchorFeatures" in message
+    assert "give the Space that" in message
 
 
 def test_igraph_and_meshes_are_known_too():
@@ -56,9 +56,9 @@ def test_igraph_and_meshes_are_known_too():
 
 def test_pairwise_says_what_to_make_of_collections_and_graphs(collection):
     assert ".spaces()" in said(lambda: ao.pairwise(collection))
-    told = said(lambda: ao.pairwise(collection.graphs))
-    assert told.startswith("spaces[0]: ")
-    assert "anchorot.from_graph(" in told
+    message = said(lambda: ao.pairwise(collection.graphs))
+    assert message.startswith("spaces[0]: ")
+    assert "anchorot.from_graph(" in message
     assert "values()" in said(lambda: ao.pairwise({"square": SQUARE}))
     np.testing.assert_array_equal(ao.pairwise(collection.spaces()).shape, (2, 2))
 
@@ -136,9 +136,9 @@ def test_a_collection_says_in_one_line_of_how_many_graphs_parts_are_left_out(tmp
     runs = ["pairwise TOY", "convert TOY -o spaces", "search build TOY -o toy.index"]
     runs.append("test TOY --against TOY --statistic anchors --resamples 9")
     for words in runs:
-        told = anchorot(*words.split(), "--disconnected", "largest", cwd=tmp_path).stderr
+        printed = anchorot(*words.split(), "--disconnected", "largest", cwd=tmp_path).stderr
         said = "2 of 3 graphs that are not connected; the largest part of each is kept, 6 of 8 nodes"
-        assert [line for line in told.splitlines() if "TOY" in line] == [f"anchorot: note: TOY has {said}"], words
+        assert [line for line in printed.splitlines() if "TOY" in line] == [f"anchorot: note: TOY has {said}"], words
 
 
 def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_path):
@@ -146,9 +146,9 @@ def test_tables_of_long_names_keep_names_and_numbers_on_a_narrow_terminal(tmp_pa
     for scale, name in enumerate(names, start=1):
         np.save(tmp_path / name, scale * SQUARE.cost)
     values = ao.pairwise([scale * SQUARE.cost for scale in (1, 2, 3)])
-    told = anchorot("pairwise", *names, cwd=tmp_path, COLUMNS="80").stdout
-    assert all(len(line) <= 80 for line in told.splitlines())
-    columns = [[part.strip() for part in line.split("│")[1:-1]] for line in told.splitlines() if "│" in line]
+    printed = anchorot("pairwise", *names, cwd=tmp_path, COLUMNS="80").stdout
+    assert all(len(line) <= 80 for line in printed.splitlines())
+    columns = [[part.strip() for part in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
     assert "".join(row[0] for row in columns).count(names[0]) == 2
     assert "".join(row[1] for row in columns).count(names[2]) == 2
     assert [row[2] for row in columns if row[2]] == [f"{value:.6g}" for value in values[[0, 1, 0], [1, 2, 2]]]

@@ -182,4 +182,4 @@ def test_two_candidates_take_the_space_of_one(monkeypatch):
     assert payload.levels_for([plan]) == 255
     assert payload.levels_for([plan, plan]) == 63
     assert payload.levels_for([plan, plan, plan]) is None
-    assert payload.levels_for([np.eye(30)] * 3) == 255  # zeros take no room
+    assert payload.levels_for([np.eye(30)] * 3) == 255  # zeros take no space

@@ -335,7 +335,7 @@ for spool, acts in {
             assert "\\n" not in str(error), error
             assert error.errno, error
         else:
-            raise AssertionError("there was room")
+            raise AssertionError("there was space")
         resource.setrlimit(resource.RLIMIT_FSIZE, no_limit)
         assert state() == before
         assert [file.name for file in path.parent.iterdir()] == [path.name], list(path.parent.iterdir())

@@ -1,4 +1,4 @@
-// What the kernels for all pairs need besides: a warp's ways to talk. A block is one group of lanes here.
+// What the kernels for all pairs need besides: a warp's means of communication. A block is one group of lanes here.
 #include <atomic>
 
 inline void __syncwarp(unsigned) { __syncthreads(); }

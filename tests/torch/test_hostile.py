@@ -82,7 +82,7 @@ def loss(metric, p=1, **attributes):
     return of
 
 
-GIVEN = {"is_zero_for_equals": False, "sees_offset": True, "power": 0}  # points have a size and a place of their own
+GIVEN = {"is_zero_for_equals": False, "sees_offset": True, "power": 0}  # points have sizes and places
 ENTROPIC = {"is_zero_for_equals": False, "tolerance": 1e-5}
 DISTANCES = {
     **{f"AE_{p}": Distance(energy(p), p) for p in (1, 2, 3)},

@@ -139,7 +139,7 @@ class EdgeLanes(NamedTuple):
     kind: Int32s  # (slots * LANES,)
 
 
-LANES = 16  # float32 numbers of one AVX-512 register: messages of so many nodes are computed at a time
+LANES = 16  # float32 numbers of one AVX-512 register: messages of this many nodes are computed at a time
 
 
 class PairRows(NamedTuple):

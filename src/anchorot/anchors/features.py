@@ -50,7 +50,7 @@ class AnchorFeatures:
     A space of n equally weighted points is kept as its *levels*: row k holds, sorted, the k-th smallest cost of
     every anchor. Its rows stay sorted when its columns are, and that matrix is all AE needs. If only the anchors weigh
     unequally, each number of a level has its anchor's weight. Any other collection is kept as *events*: every jump of
-    every anchor's CDF, by position. Events can be had from levels.
+    every anchor's CDF, by position. Events can be computed from levels.
 
     Attributes
     ----------

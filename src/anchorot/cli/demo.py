@@ -51,7 +51,7 @@ class Demo:
 
     @property
     def n_same_kind(self) -> int:
-        """How many creatures are nearest to another pose of their own."""
+        """How many creatures have another pose of the same creature as nearest neighbour."""
         kinds = self.creatures.labels
         return sum(kinds[i] == kinds[other] for i, other in enumerate(self.nearest))
 

@@ -184,7 +184,7 @@ class EnergyEstimate:
         return min(low * self.null_error, self._end(-z))
 
     def _end(self, z: float) -> float:
-        """The AE that lies |z| of its own standard errors above or below the value."""
+        """The AE that differs from the value by |z| times the standard error at that AE."""
         flat = self.value + z * self.null_error  # below 0 the error is that at 0
         if flat <= 0:
             return flat

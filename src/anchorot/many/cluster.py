@@ -68,7 +68,7 @@ class Cluster:
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Take back tasks, or let go of their results."""
-        with suppress(Exception):  # where the scheduler is lost there is nobody to tell
+        with suppress(Exception):  # a lost scheduler cannot be notified
             self._client.cancel(list(futures))
 
     def submit(self, function: Callable[..., Any], *arguments: Any, after: tuple[Any, ...] = ()) -> Any:
@@ -256,7 +256,7 @@ def _found(block: Block, index: int) -> Any:
 
 
 class ClusterWorkers(ClusterSpaces):
-    """The workers of a Dask cluster, which compare prepared spaces; their memory is Dask's affair."""
+    """The workers of a Dask cluster, which compare prepared spaces; their memory is managed by Dask."""
 
     def __init__(self, job: Job, client: Any, side: int) -> None:
         packages = (*job.metric.packages, *job.inputs.packages)
@@ -268,7 +268,7 @@ class ClusterWorkers(ClusterSpaces):
         """Go on with another job about the same spaces, once they are prepared."""
         self._job = job
 
-    def room(self, summaries: Sequence[SpaceSummary]) -> int:
+    def resident_bytes(self, summaries: Sequence[SpaceSummary]) -> int:
         """All stay."""
         return sum(summary.n_bytes for summary in summaries)
 

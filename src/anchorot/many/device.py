@@ -92,7 +92,7 @@ class DeviceWorkers(ThreadWorkers):
         is_native = (options["p"] == 1 or options["metric"] == "saw") and self._has_levels_alone
         return self._job.software | {"kernels": "native" if is_native else "cuda"}
 
-    def room(self, summaries: Sequence[SpaceSummary]) -> int:
+    def resident_bytes(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of spaces that may stay on a device while others pass by."""
         limit = min(device.limit for device in self._devices)
         return limit if sum(summary.n_bytes for summary in summaries) <= limit else limit // 4
@@ -184,7 +184,7 @@ class DeviceWorkers(ThreadWorkers):
 
 
 class Device:
-    """One CUDA device and the spaces on it, the least recently used of which go where there is no room for more."""
+    """One CUDA device and the spaces on it, the least recently used of which are dropped where memory is full."""
 
     def __init__(self, name: str, metric: Metric) -> None:
         import torch
@@ -231,7 +231,7 @@ class Device:
         with torch.cuda.device(self._device):
             x, y = (self._packed(tuple(indices), item) for indices in (rows, columns))
             found = pair_distances(x, y, self._p, stopped) if self._is_sliced else pair_energies(x, y, stopped)
-        self._make_room()
+        self._free_memory()
         return found
 
     def _packed(self, indices: tuple[int, ...], item: GetItem) -> "PackedSpaces":
@@ -242,7 +242,7 @@ class Device:
         self._kept.move_to_end(indices)
         return self._kept[indices]
 
-    def _make_room(self) -> None:
+    def _free_memory(self) -> None:
         total = sum(packed.n_bytes for packed in self._kept.values())
         while total > self.limit and len(self._kept) > 1:
             total -= self._kept.popitem(last=False)[1].n_bytes

@@ -210,14 +210,14 @@ class Budget:
     ----------
     cache : int
         Bytes of prepared spaces to keep.
-    room : int
+    resident : int
         Bytes of them that may stay while others pass by.
     max_rows : int
         Spaces that one thread may work on, whether or not they are still kept.
     """
 
     cache: int
-    room: int
+    resident: int
     max_rows: int
 
     @classmethod
@@ -245,9 +245,9 @@ class ThreadWorkers(LocalSpaces):
         """What the last bits of values depend on, by name; known when all spaces were prepared."""
         return self._job.software
 
-    def room(self, summaries: Sequence[SpaceSummary]) -> int:
+    def resident_bytes(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay while others pass by."""
-        return Budget.of(summaries, self._memory, self.n).room
+        return Budget.of(summaries, self._memory, self.n).resident
 
     def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles, taken when a worker is free; yield them as they are finished. No order changes any bit."""
@@ -279,9 +279,9 @@ class ProcessWorkers(ThreadWorkers):
         self._processes.__exit__(*exception)
         super().__exit__(*exception)
 
-    def room(self, summaries: Sequence[SpaceSummary]) -> int:
+    def resident_bytes(self, summaries: Sequence[SpaceSummary]) -> int:
         """Bytes of prepared spaces that may stay in a process while others pass by."""
-        return Budget.of(summaries, self._memory_each, 1).room
+        return Budget.of(summaries, self._memory_each, 1).resident
 
     def run(self, tiles: Iterable[Tile], summaries: Sequence[SpaceSummary]) -> Iterator[tuple[Tile, TileValues]]:
         """Compute tiles in processes that are started now."""

@@ -39,7 +39,7 @@ from anchorot.many.tiles import Tile, TileValues, pieces
 
 CELLS = 16, 16  # of the vectors' grid: two numbers each
 STRIP_ROWS = 128  # spaces whose bounds are computed together, and the least side of a strip that has bounds
-BOUND_COLUMNS = 1 << 14  # to so many others
+BOUND_COLUMNS = 1 << 14  # other spaces per block
 TILE_COLUMNS = 1 << 12  # columns of a tile whose nearest are kept
 MORE_CANDIDATES = 16  # than k, that are compared before the others' bounds are looked at
 TOGETHER = 256  # spaces that are compared with one in one call
@@ -48,7 +48,7 @@ N_COUNTS = 3  # numbers of a row of a strip besides its neighbours: pairs compar
 
 
 class Held:
-    """Prepared spaces, of which at most so many are held for one strip."""
+    """Prepared spaces, of which a limited number is held for one strip."""
 
     def __init__(self, get: Callable[[int], Any], most: int) -> None:
         self.most = most
@@ -77,7 +77,7 @@ class Strip(Tile):
 
 
 def check_k(k: object, inputs: Inputs) -> int:
-    """Return how many neighbours are asked for, if there are so many."""
+    """Return `k`, checked against the number of other spaces."""
     count = check_integer(k, "k", 1)
     most = inputs.n - 1 if inputs.m is None else inputs.m
     if count > most:

@@ -261,7 +261,7 @@ def pairwise(
             summaries, tiles = job.begin(workers, summaries), strips(inputs, side, job.k)
         else:
             sizes = [summary.n_bytes for summary in summaries[: inputs.n]]
-            tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.room(summaries)))
+            tiles = list(walk_tiles(inputs.n, inputs.m, side, sizes, workers.resident_bytes(summaries)))
         share = None if store is None or shard is None else Shard(store, *shard)
         n_unconverged = n_failed = 0
         with share or nullcontext():

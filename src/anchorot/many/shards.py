@@ -118,7 +118,7 @@ class Claims:
                     del known[file]
             if known:
                 time.sleep(BEAT_SECONDS / WATCHES_PER_BEAT)
-                os.utime(self._job)  # the clock that others are lost by; if it cannot go on, nobody could wait
+                os.utime(self._job)  # the heartbeat by which others see this job; without it none could wait
         return False
 
     def sweep(self) -> None:

@@ -96,8 +96,8 @@ def checkpoint_side(side: int, least: int, n_bytes: int, n: int, m: int) -> int:
 
     It depends on the spaces alone: jobs that begin together, on whatever machines, must agree.
     """
-    room = GROWTH_BYTES / max(n_bytes, LEAST_BYTES)
-    while (2 * side / least) ** 2 <= room and n * m >= FEW_TILES * 2 * (2 * side) ** 2:
+    growth = GROWTH_BYTES / max(n_bytes, LEAST_BYTES)
+    while (2 * side / least) ** 2 <= growth and n * m >= FEW_TILES * 2 * (2 * side) ** 2:
         side *= 2
     return side
 
@@ -107,11 +107,11 @@ def pieces(part: range, size: int) -> list[range]:
     return [part[start : start + size] for start in range(0, len(part), size)]
 
 
-def runs(sizes: Iterable[int], room: int, most: int | None = None) -> Iterator[slice]:
-    """Cut things of these sizes into runs that fit into `room`, of at most `most`; each has at least one of them."""
+def runs(sizes: Iterable[int], limit: int, most: int | None = None) -> Iterator[slice]:
+    """Cut things of these sizes into runs that fit into `limit`, of at most `most`; each has at least one of them."""
     start, total, end = 0, 0, 0
     for k, size in enumerate(sizes):
-        if k > start and (total + size > room or k - start == most):
+        if k > start and (total + size > limit or k - start == most):
             yield slice(start, k)
             start, total = k, 0
         total, end = total + size, k + 1
@@ -119,14 +119,14 @@ def runs(sizes: Iterable[int], room: int, most: int | None = None) -> Iterator[s
         yield slice(start, end)
 
 
-def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], room: int) -> Iterator[Tile]:
+def walk_tiles(n: int, m: int | None, side: int, sizes: Sequence[int], limit: int) -> Iterator[Tile]:
     """Yield the tiles of an n x m matrix, or of the upper triangle of an n x n one if m is None.
 
-    They come in an order that needs few spaces at a time: a band of rows, as high as fits into `room` where row i takes
-    `sizes[i]`, stays while all columns pass by. So spaces that do not fit are loaded once per band, not once per tile.
+    They come in an order that needs few spaces at a time: a band of rows, as high as fits into `limit` where row i
+    takes `sizes[i]`, stays while all columns pass by. So spaces that do not fit are loaded once per band, not per tile.
     """
     rows, columns = pieces(range(n), side), pieces(range(n if m is None else m), side)
-    for band in runs((sum(sizes[row.start : row.stop]) for row in rows), room):
+    for band in runs((sum(sizes[row.start : row.stop]) for row in rows), limit):
         for column in columns:
             for row in rows[band]:
                 if m is not None or row.start <= column.start:

@@ -243,7 +243,7 @@ def _space_checks(
 
 
 def _size_checks(entries: np.ndarray, view: View) -> dict[str, NDArray[np.bool_]]:
-    """Whether the numbers of each space can be those of so many anchors."""
+    """Whether the numbers of each space fit its number of anchors."""
     length = entries["length"]
     anchors, item_bytes = (entries[field].astype(np.int64) for field in ("anchors", "item_bytes"))
     is_levels = item_bytes > 0

@@ -116,8 +116,8 @@ def scale_test(
         costs from the spaces, denser at short distances; the last is the largest cost, or, for arrangement, a quarter
         of the largest cost in the smallest space. If the spaces have fewer distinct costs, as graphs do, all are used.
     metric : {"ae", "saw", "arrangement"}
-        "ae" and "saw" with ``attributes="types"`` depend on composition, density and arrangement together, "arrangement" on
-        arrangement alone, see :func:`~anchorot.distances.arrangement_energy`.
+        "ae" and "saw" with ``attributes="types"`` depend on composition, density and arrangement together,
+        "arrangement" on arrangement alone, see :func:`~anchorot.distances.arrangement_energy`.
     attributes : {"types", "features"}, FeatureMap, optional
         As for :func:`anchor_energy`; for "saw" types or none.
     type_pairs : bool

@@ -138,7 +138,7 @@ def soft_plans(*kinds):
     ]
 
 
-def test_two_answers_of_the_same_landmarks_confirm_nothing():
+def test_two_results_of_the_same_landmarks_confirm_nothing():
     landmarks = ("landmarks", 1.0, None), ("landmarks, otherwise", 1.0, 0)
     assert not solver._agree(soft_plans(*landmarks, ("near_annealed", 2.0, None)))
     assert solver._agree(soft_plans(*landmarks, ("near_annealed", 1.0, 1)))

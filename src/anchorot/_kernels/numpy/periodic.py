@@ -35,7 +35,7 @@ def periodic_distances(cell: Float64s, fraction: Float64s, kind: NDArray[np.uint
 
 
 def _first_radius(basis: Float64s, volume: float, heights: Float64s, count: float, each: int) -> float:
-    """About the radius that holds so many points, by their density in space, in a face and along an edge."""
+    """About the radius that holds a given number of points, by their density in space, in a face and along an edge."""
     edge, face = np.linalg.norm(basis, axis=1).min(), (volume / heights).min()
     space = np.cbrt(0.75 / np.pi * count * volume / each)
     return float(min(space, np.sqrt(count * face / (each * np.pi)), 0.5 * count * edge / each))

@@ -78,12 +78,12 @@ def solve(
 ) -> list[Found]:
     """All that was tried, the best first.
 
-    Nodes are brought to an order of their own first, so that names change nothing but where nodes are alike.
+    Nodes are first brought into a canonical order, so that names change nothing but where nodes are alike.
     `attributes` are what nodes have besides edges; `advance` is called after every step.
     """
     begin = time.perf_counter()
     sides = zip((problem.first, problem.second), attributes, strict=True)
-    seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike have no order of their own
+    seed = int(rng.integers(2**63))  # one for both, so that nodes that are alike get no order from it
     orders = [canonical_order(matrix, own, np.random.default_rng(seed)) for matrix, own in sides]
     ordered = problem.reordered(*orders)
     identity = np.arange(problem.n)
@@ -104,7 +104,7 @@ def solve(
 
 
 def choose_ways(size: int, is_sparse: bool | None, needs_all_pairs: bool) -> Ways:
-    """What is tried for networks of so many nodes, unless `is_sparse` says it."""
+    """What is tried for networks of this size, unless `is_sparse` says it."""
     if is_sparse is not None:
         return Ways.SPARSE if is_sparse else Ways.DENSE
     if needs_all_pairs or size <= ALL_PAIRS:

@@ -34,7 +34,7 @@ def reliability(problem: Problem, matches: Int64s, regions: Float64s) -> float:
 
 
 def whole_features(problem: Problem, matches: Int64s, regions: Float64s) -> dict[str, float]:
-    """What speaks for a matching as a whole."""
+    """Evidence for a matching as a whole."""
     joined = np.diff(problem.first.indptr) + np.diff(problem.transposed[0].indptr) > 0  # nothing is known of others
     share = float(regions[joined].mean()) if joined.any() else 0.0
     return {
@@ -44,7 +44,7 @@ def whole_features(problem: Problem, matches: Int64s, regions: Float64s) -> dict
 
 
 def excess_evidence(problem: Problem, matches: Int64s) -> float:
-    """Nats per node by which common edges speak for a matching, less what chance would find. Features do not count."""
+    """Evidence of common edges for a matching, in nats per node, less what chance would find. Features do not count."""
     tables = _pair_tables(problem, matches)
     whole = _likelihood_ratio(tables[0].sum(axis=0))
     within = sum(_likelihood_ratio(table) for side in tables for table in side) / len(tables)

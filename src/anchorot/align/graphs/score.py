@@ -92,7 +92,7 @@ def sparse_margins_and_ties(problem: Problem, matches: Int64s, common: csr_array
 
 
 def features_of(seen: dict[str, Any], by_chance: Logistic) -> dict[str, Any]:
-    """What speaks for a match; `by_chance` gives common edges per node between networks with nothing in common."""
+    """Evidence for a match; `by_chance` gives common edges per node between networks with nothing in common."""
     return {
         "margin": np.log1p(seen["margin"]),
         "margin nearby": np.log1p(seen["margin nearby"]),

@@ -46,7 +46,7 @@ def oriented(vertices: Float64s, faces: Int64s) -> tuple[Int64s, bool]:
 
 
 def _neighbours(faces: Int64s) -> tuple[Int64s, Int64s, np.ndarray]:
-    """Pairs of faces with an edge of their own, and whether they run along it in opposite directions."""
+    """Pairs of faces that share an edge with no other face, and whether they run along it in opposite directions."""
     starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
     owner = np.repeat(np.arange(len(faces)), 3)
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)

@@ -41,7 +41,7 @@ class Scores(NamedTuple):
 
     @property
     def features(self) -> dict[str, float]:
-        """What speaks for the map; of one that mirrors, for its mirror image."""
+        """Evidence for the map; of one that mirrors, for its mirror image."""
         sign, rigidity = (-1, self.mirrored_rigidity) if self.is_mirrored else (1, self.rigidity)
         return {"turns": sign * self.turns, "curvature": self.curvature, "rigidity": rigidity}
 
@@ -182,6 +182,6 @@ def local_confidence(first: Shape, second: Shape, image: Int64s) -> Float64s:
 
 
 def match_features(first: Shape, second: Shape, image: Int64s) -> dict[str, Float64s]:
-    """What speaks for the matches around every landmark."""
+    """Evidence for the matches around every landmark."""
     bent = np.mean([misfits(first, second, image, reach)[0] for reach in REACHES], axis=0)
     return {"log misfit": np.log(np.maximum(bent, 0.0) + MISFIT_FLOOR)}

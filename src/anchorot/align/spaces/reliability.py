@@ -62,7 +62,7 @@ def reliability(evidence: Evidence) -> float:
 
 
 def whole_features(evidence: Evidence) -> dict[str, float]:
-    """What speaks for the alignment as a whole."""
+    """Evidence for the alignment as a whole."""
     sample = _Sample.of(evidence)
     shares = {"near": sample.staying(), "regions": sample.regions(evidence)}
     return {name: _logit(min(max(share, CLIP), 1 - CLIP)) for name, share in shares.items()}

@@ -122,7 +122,7 @@ def region_chances(seen: dict[str, Float64s]) -> Float64s:
 
 
 def features_of(seen: dict[str, Float64s], by_chance: Logistic) -> dict[str, Float64s]:
-    """What speaks for a match's region; `by_chance` gives the share of neighbours kept with nothing in common."""
+    """Evidence for a match's region; `by_chance` gives the share of neighbours kept with nothing in common."""
     sizes = {"log dimension": np.log(seen["dimension"]), "log points": np.log(seen["points"])}
     return seen | {"kept beyond chance": seen["kept neighbours"] - np.clip(by_chance.score(sizes), 0, 1)}
 

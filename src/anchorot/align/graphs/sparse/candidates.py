@@ -26,7 +26,7 @@ MOST_ROUNDS = 30  # small worlds of 5000 nodes that lose a fifth of their edges 
 USUAL_ROUNDS = 5  # rounds that the progress bar reckons with
 BELIEVED, VOTED = 7, 12  # candidates of a node in later rounds
 TRUST = (0.6, 0.7, 0.8, 0.9, 1.0)  # weight of the messages, round by round
-CANDIDATE_EDGES = 1000  # a node has so many candidates together with their edges, but
+CANDIDATE_EDGES = 1000  # a node has this many candidates together with their edges, but
 FEWEST, MOST = 3, 60  # at least, for hubs, and at most; chosen by hand
 HUB = 50  # edges: two hubs are a pair only if both want to
 MAX_LINKS = 12_000_000  # between pairs: 0.4 GB
@@ -107,7 +107,7 @@ def has_stalled(values: list[float], belief: float) -> bool:
 
 
 def renewed(problem: Problem, last: Round, votes: Votes, near: Int64s) -> tuple[Int64s, Float32s]:
-    """Names of new candidates, and how much speaks for each: belief, and votes."""
+    """Names of new candidates, and the evidence for each: belief, and votes."""
     rows, column = rows_of(last.pairs), last.pairs.column.astype(np.int64)
     sure = last.plan > SURE
     voters = csr_array((last.plan[sure], (rows[sure], column[sure])), shape=(problem.n, problem.m))

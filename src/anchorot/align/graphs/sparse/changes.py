@@ -135,7 +135,7 @@ class Changes:
 def _below(ordered: Float32s, begin: Int64s, end: Int64s, limit: Float32s) -> Int64s:
     """How many of ordered[begin:end], which ascend, are at most the limit."""
     found = np.zeros(len(begin), np.int64)
-    some = np.flatnonzero(limit >= 0)  # nobody loses less than nothing
+    some = np.flatnonzero(limit >= 0)  # no loss is below zero
     for start in np.unique(begin[some]):
         rows = some[begin[some] == start]
         found[rows] = np.searchsorted(ordered[start : end[rows[0]]], limit[rows], side="right")

@@ -1,4 +1,4 @@
-"""Votes: a pair of nodes that go together speaks for the pairs of their neighbours."""
+"""Votes: a matched pair of nodes is evidence for the pairs of their neighbours."""
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
