@@ -23,7 +23,8 @@ FLAGS = [
 ]
 PLACE_IN_PLANE = """
     const plot = document.getElementById(`plot-${arguments[0]}`), { xaxis: x, yaxis: y } = plot._fullLayout;
-    const trace = plot.data[1], at = arguments[1], box = plot.getBoundingClientRect();
+    const trace = plot.data.find(({ name }) => name === 'points'), at = arguments[1];
+    const box = plot.getBoundingClientRect();
     return [box.left + x._offset + x.l2p(trace.x[at]), box.top + y._offset + y.l2p(trace.y[at])];"""
 # Pixels and depths of a trace's points, by the matrices that plotly draws with.
 PLACES_IN_SPACE = """
@@ -59,7 +60,8 @@ class Page:
 
     def points(self, side):
         """Colours and sizes of the points as they are drawn."""
-        marker = self.run("return document.getElementById(`plot-${arguments[0]}`).data[1].marker", side)
+        named = "data.find(({ name }) => name === 'points')"  # in a network edges come before it
+        marker = self.run(f"return document.getElementById(`plot-${{arguments[0]}}`).{named}.marker", side)
         return marker["color"], np.array(marker["size"])
 
     def table(self):

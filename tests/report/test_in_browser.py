@@ -185,11 +185,26 @@ def test_a_click_on_a_node_leaves_its_edges_and_names_its_twins(driver, tmp_path
     assert [name for _, name, *_ in page.table() if "its twin" in name] == [f"{3 - found.matches[1]} (its twin)"]
     page.find(0, "3")
     assert page.text("edges").startswith("3 edges, 2 common, matched with")
-    body, points, rings, odd, *own = page.run(opacities, 0)
+    body, odd, points, *own = page.run(opacities, 0)
     assert max(body, odd) < 0.1
-    assert {points, rings, *own} == {1}
-    ends = page.run("return document.getElementById('plot-0').data.slice(4).map((trace) => trace.x.length)")
+    assert {points, *own} == {1}
+    ends = page.run("return document.getElementById('plot-0').data.slice(3, 5).map((trace) => trace.x.length)")
     assert ends == [6, 3]  # two common edges and one other; each is two ends and a gap
+    page.assert_quiet()
+
+
+def test_edges_cover_nodes_only_if_their_node_is_selected(driver, tmp_path):
+    """Later traces are drawn above earlier ones."""
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4)]
+    page = opened(driver, tmp_path, ring, [*ring[:-1], (1, 4)], ao.align_graphs(ring, [*ring[:-1], (1, 4)], rng=0))
+    traces = "return document.getElementById('plot-0').data.map(({ mode, x }) => [mode, x.length])"
+    assert [mode for mode, _ in page.run(traces)] == ["lines", "lines", "markers", "markers"]
+    page.find(0, "0")
+    page.wait(lambda: len(page.run(traces)) > 4)
+    modes, sizes = zip(*page.run(traces), strict=True)
+    assert modes == ("lines", "lines", "markers", "lines", "lines", "markers", "markers")
+    assert sizes[2] == 5
+    assert sizes[5] == 4  # the node and its three neighbours are above its edges
     page.assert_quiet()
 
 

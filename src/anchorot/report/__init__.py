@@ -53,7 +53,7 @@ def write_report(
     grey and listed, and a button shows the runner-up. If both spaces are drawn in the same number of dimensions, the
     second is rotated so that matched points are at the same positions.
 
-    Two aligned graphs share one layout, with matched nodes at the same positions: common edges are dark, edges of only
+    Two aligned graphs share one layout, with matched nodes at the same positions: common edges are grey, edges of only
     one graph are coloured, and a click leaves a node, its match and their edges, and lists its twins and other matches.
 
     Two aligned embeddings are drawn in the plane of largest common variance, the first after the map.
@@ -183,7 +183,7 @@ def _edge_notes(x: Drawable, y: Drawable, names: tuple[str, str]) -> list[str]:
     lost, new = (int((~own).sum()) for own in shared)
     common = int(shared[0].sum())
     return [
-        f"{common} common edges are dark; {lost} edges only in {names[0]} are orange, {new} only in {names[1]} blue.",
+        f"{common} common edges are grey; {lost} edges only in {names[0]} are orange, {new} only in {names[1]} blue.",
         "Shares are probabilities: a match has its confidence; other nodes share the rest by the edges they lose.",
     ]
 

@@ -1,6 +1,8 @@
 // Colours, traces and layouts for plotly.
 
 const DIMMED = 0.06; // opacity of the edges that do not belong to the selected node
+const SPARSE = 200; // edges that leave the nodes of a drawing visible at full opacity
+const FAINTEST = 0.15; // opacity of the edges of large networks: they are one shade, on which nodes stand out
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }; // plotly interprets texts as HTML
 const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -89,6 +91,7 @@ const prepare = (side) => {
     };
     [body.ends, body.at] = joined((edge) => !body.common || body.common[edge]);
     if (!body.common) return;
+    side.veil = Math.min(Math.max(Math.sqrt(SPARSE / (body.edges.length / 2)), FAINTEST), 1);
     side.odd = joined((edge) => !body.common[edge])[1]; // edges that the other network lacks
     side.edgesAt = (node, isCommon) => (
       joined((edge) => Boolean(body.common[edge]) === isCommon && body.edges.subarray(2 * edge, 2 * edge + 2).includes(node))[1]);
@@ -126,14 +129,22 @@ const bodyTrace = ({ body, dim, type, at }, colours) => {
   };
 };
 
-// Edges of a network: those that the other one lacks, and, if a node is selected (-1 for none on this side), its own.
-const edgeTraces = ({ odd, edgesAt, type }, s, focus) => {
-  const lines = (places, width, color, opacity) => (
-    { type, ...places, mode: "lines", hoverinfo: "skip", line: { width, color }, opacity });
-  const lacking = themed(s ? "new" : "lost");
-  const all = lines(odd, 1.2, lacking, focus === null ? 1 : DIMMED);
-  if (focus === null) return [all];
-  return [all, lines(edgesAt(focus, true), 1.6, themed("common"), 1), lines(edgesAt(focus, false), 2, lacking, 1)];
+const lines = (type, places, width, color, opacity = 1) => (
+  { type, ...places, mode: "lines", hoverinfo: "skip", line: { width, color }, opacity });
+
+const lackingColour = (s) => themed(s ? "new" : "lost");
+
+// The edges of a node (-1 for none), and above them the node and its neighbours, which are larger than all others.
+const focusTraces = ({ edgesAt, type, at }, s, focus, { size, ...marker }) => {
+  const largest = Math.max(...size);
+  const kept = size.flatMap((value, k) => (value === largest ? [k] : []));
+  const only = (values) => kept.map((k) => values[k]);
+  const places = Object.fromEntries(Object.entries(at).map(([axis, column]) => [axis, only(column)]));
+  return [
+    lines(type, edgesAt(focus, true), 1.6, themed("common")),
+    lines(type, edgesAt(focus, false), 2, lackingColour(s)),
+    { type, ...places, mode: "markers", marker: { ...marker, size: only(size), color: only(marker.color) }, hoverinfo: "skip" },
+  ];
 };
 
 // Highlighted points are rings, or balls in 3-D; the match is a diamond.
@@ -162,13 +173,14 @@ const traces = (side, { colours, sizes, highlights, focus = null }, s) => {
     return rgb(shade ? mix(own, shade, 0.3) : own);
   });
   const size = Array.from({ length: count }, (_, i) => side.size * (onMesh ? 0.6 : 1) * (sizes ? sizes[i] : 1));
-  const line = { color: themed("paper"), width: dim === 3 ? 0 : 1 };
-  const edges = side.odd ? edgeTraces(side, s, focus) : [];
-  return [
-    { ...bodyTrace(side, colours), opacity: focus === null ? 1 : DIMMED },
-    { type, ...at, mode: "markers", marker: { size, color, opacity: 1, line }, hoverinfo: "none" },
+  const marker = { size, color, opacity: 1, line: { color: themed("paper"), width: dim === 3 ? 0 : 1 } };
+  const [veil, oddVeil] = focus === null ? [side.veil ?? 1, Math.min(2 * side.veil, 1)] : [DIMMED, DIMMED];
+  return [ // from the bottom to the top: only edges of the selected node cover others
+    { ...bodyTrace(side, colours), opacity: veil },
+    ...(side.odd ? [lines(type, side.odd, 1.2, lackingColour(s), oddVeil)] : []), // those that the other lacks
+    { name: "points", type, ...at, mode: "markers", marker, hoverinfo: "none" },
+    ...(focus === null ? [] : focusTraces(side, s, focus, marker)),
     highlightTrace(side, highlights),
-    ...edges,
   ];
 };
 

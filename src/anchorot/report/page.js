@@ -72,7 +72,7 @@ const switchVersion = () => {
 
 // The point that was hit, or, on a surface, the point nearest to the site that was hit.
 const pointOf = ({ body }, { curveNumber, pointNumber }) => {
-  if (curveNumber === 1) return pointNumber;
+  if (curveNumber > 0) return pointNumber; // the body is the first trace; edges, rings and copies of points are never hit
   const first = pointNumber * body.neighbours;
   const shares = body.shares.subarray(first, first + body.neighbours);
   return body.near[first + shares.indexOf(Math.max(...shares))];

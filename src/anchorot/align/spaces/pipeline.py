@@ -99,7 +99,7 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
         - "anchors": "near", "near_annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
           kept. With more than 800 points: landmarks' results, "near_annealed", and "product" if these do not agree.
         - "near", "middle", "aw": a plan between anchors made of the nearest tenth of all costs, the nearest half, or
-      all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
+          all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.
         - "pinned": a plan between whole anchors after a few undecided points were matched at random, so that costs to
           these distinguish the others: for symmetric spaces.
