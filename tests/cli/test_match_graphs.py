@@ -101,7 +101,7 @@ def test_the_page_draws_both_networks_alike(graphs):
     assert edges == [graph.nnz // 2 for graph in found.graphs]
     page = (graphs / "page.html").read_text()
     assert f"<dt>S3</dt><dd>{found.s3:.4g}</dd>" in page
-    assert f"{found.common_edges} common edges are dark" in page
+    assert f"{found.common_edges} common edges are grey" in page
     shown = versions(graphs / "page.html")[0]
     assert unpacked(shown["matches"][0]).tolist() == found.matches.tolist()
     masses = decoded_plan(shown["plan"]["whole"])
