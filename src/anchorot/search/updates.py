@@ -28,7 +28,6 @@ from anchorot.io.options import PathLike
 from anchorot.many.spaces import Inputs, n_workers
 from anchorot.many.tiles import runs
 from anchorot.rows import Rows
-from anchorot.search.comparison import Kept
 from anchorot.search.file import BATCH_ROWS, IndexFile, StaleError, keys_of, parts_of
 from anchorot.search.file_format import (
     ENTRY,
@@ -40,7 +39,7 @@ from anchorot.search.file_format import (
     pack,
     unpack,
 )
-from anchorot.search.preprocessing import View
+from anchorot.search.preprocessing import Kept, View
 from anchorot.space import Space
 
 FIRST_SPACES = 1 << 16  # used to learn the range of costs and the directions
