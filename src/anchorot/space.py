@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from anchorot._html import card, dots, sorted_line
 from anchorot._kernels import kernels
 from anchorot._points import WeightedPoints, read_only
-from anchorot._rescale import unit_of
+from anchorot._rescale import in_unit_range, unit_of
 from anchorot._typing import Float64s, Floats, RngLike
 from anchorot._validate import (
     as_array,
@@ -274,6 +274,16 @@ def with_unit_costs(*spaces: Space) -> tuple[list[Space], float]:
     # in double precision: the common unit may be outside the range of a space's float32
     costs = [np.divide(s.cost, unit, dtype=np.float64).astype(s.cost.dtype, copy=False) for s in spaces]
     return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, spaces, strict=True)], unit
+
+
+def unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
+    """The points of positive weight, with costs in float64 less the least of them all, as multiples of a unit.
+
+    The loss sees differences of costs only, but is computed from their squares, and annealed in float32.
+    """
+    heavy = [space.support() for space in (x, y)]
+    costs, unit = in_unit_range([space.cost for space in heavy])
+    return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
 
 
 def _warn_about(cost: Floats) -> None:

@@ -410,6 +410,18 @@ def attribute_features(
     return found
 
 
+def features_by(
+    x: Any, attributes: AttributesLike, max_cost: float | None, *, robust: bool, mean_only: bool, threads: int
+) -> AnchorFeatures:
+    """Features of one space by its own attribute_rule, which those of others can be compared with."""
+    if mean_only or max_cost is None or attributes == "features":
+        raise InputError(
+            "features with attributes or a max_cost need a max_cost, whole anchors (mean_only=False) and, of features, "
+            f"a feature_map(...); but got attributes={attributes!r}, max_cost={max_cost!r}, mean_only={mean_only}"
+        )
+    return attribute_features(x, attribute_rule_of((x,), attributes, max_cost), robust=robust, threads=threads)
+
+
 def settle_attributes(
     spaces: Iterable[Any], attributes: AttributesLike, max_cost: float | None, *, robust: bool = False, rng: RngLike = 0
 ) -> AttributeRule | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,11 +32,13 @@ from anchorot._validate import (
     check_weights,
     uniform_weights,
 )
-from anchorot.anchors.attributes import AttributeRule, AttributesLike, attribute_rule_of
 from anchorot.anchors.line import RaggedMeasures, StepFunction, level_steps, step_distance
 from anchorot.exceptions import InputError
 from anchorot.rows import Rows
 from anchorot.space import Space, as_space
+
+if TYPE_CHECKING:
+    from anchorot.anchors.attributes import AttributeRule, AttributesLike  # which subclasses look at
 
 BLOCK_NUMBERS = 1 << 18  # averaged at a time: 2 MB of temporary numbers
 
@@ -134,7 +136,9 @@ class AnchorFeatures:
         """
         threads = check_threads(threads)
         if attributes is not None or max_cost is not None:
-            return _with_attributes(x, attributes, max_cost, robust, mean_only, threads)
+            from anchorot.anchors.attribute_features import features_by  # which builds on this module
+
+            return features_by(x, attributes, max_cost, robust=robust, mean_only=mean_only, threads=threads)
         if isinstance(x, Rows):
             return cls._of_rows((x.ranked() if robust else x).support(), robust, mean_only, threads)
         space = as_space(x, robust=robust).support()
@@ -405,24 +409,6 @@ class AnchorFeatures:
 def same_dtype(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return two arrays as they are, or in float64 if one of them is."""
     return (x, y) if x.dtype == y.dtype else (x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
-
-
-def _with_attributes(
-    x: Space | Rows | ArrayLike,
-    attributes: AttributesLike,
-    max_cost: float | None,
-    robust: bool,
-    mean_only: bool,
-    threads: int,
-) -> AnchorFeatures:
-    from anchorot.anchors.attribute_features import attribute_features  # which builds on this module
-
-    if mean_only or max_cost is None or attributes == "features":
-        raise InputError(
-            "features with attributes or a max_cost need a max_cost, whole anchors (mean_only=False) and, of features, "
-            f"a feature_map(...); but got attributes={attributes!r}, max_cost={max_cost!r}, mean_only={mean_only}"
-        )
-    return attribute_features(x, attribute_rule_of((x,), attributes, max_cost), robust=robust, threads=threads)
 
 
 def as_features(

@@ -16,10 +16,9 @@ from anchorot.anchors.line import StepFunction, quantile_function, step_distance
 from anchorot.anchors.rows import AnchorRows, row_costs
 from anchorot.distances.descent import cheapest_plan
 from anchorot.distances.sinkhorn import STOPPED_EARLY
-from anchorot.distances.solver import unit_spaces
 from anchorot.distances.wasserstein import Transport, exact_transport
 from anchorot.exceptions import ConvergenceWarning
-from anchorot.space import Space, as_space, with_unit_costs
+from anchorot.space import Space, as_space, unit_spaces, with_unit_costs
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from anchorot.distances.descent import conditional_gradient, round_to_marginals
 from anchorot.distances.plan import anchor_energy_plan
 from anchorot.distances.quadratic import Quadratic
 from anchorot.distances.sinkhorn import entropic_plan, is_exact, marginal_error
-from anchorot.distances.solver import Setting, chosen_starts, solve, unit_spaces
+from anchorot.distances.solver import Setting, chosen_starts, solve
 from anchorot.distances.starts import STARTS, StartingPlan
 from anchorot.distances.wasserstein import Transport, with_entropy
 from anchorot.exceptions import ConvergenceWarning, InputError, MissingExtraError
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, unit_spaces
 
 INNER_SHARE = 1e-4  # of the mass that the last step moved: tolerance of the next entropic plan
 MIN_INNER_TOLERANCE = 1e-11  # what rounding allows

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorot._progress import Advance, no_progress
-from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Floats, Int64s, RngLike
 from anchorot._validate import check_choice, check_numbers
 from anchorot.distances.descent import (
@@ -73,16 +72,6 @@ class Found(NamedTuple):
     converged: bool
 
 
-def unit_spaces(x: Space, y: Space) -> tuple[list[Space], float]:
-    """The points of positive weight, with costs in float64 less the least of them all, as multiples of a unit.
-
-    The loss sees differences of costs only, but is computed from their squares, and annealed in float32.
-    """
-    heavy = [space.support() for space in (x, y)]
-    costs, unit = in_unit_range([space.cost for space in heavy])
-    return [Space(cost, space.weights, copy=False) for cost, space in zip(costs, heavy, strict=True)], unit
-
-
 class Limits(NamedTuple):
     """Marginals of the extended plans.
 
@@ -117,7 +106,7 @@ class Limits(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A problem in units of the largest cost, without points of weight zero: see `unit_spaces`."""
+    """A problem in units of the largest cost, without points of weight zero: see `unit_spaces` of `space`."""
 
     x: Space  # float64
     y: Space

@@ -41,13 +41,12 @@ from anchorot.distances.solver import (
     chosen_starts,
     solve,
     solve_freely,
-    unit_spaces,
 )
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of
-from anchorot.space import Space, as_space
+from anchorot.space import Space, as_space, unit_spaces
 
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: plans that differ by no more are equally good
 STAGES_OF_ANCHORS, STAGES_OF_ONE_START = 20, 7  # temperatures and sharpenings, about
