@@ -178,6 +178,11 @@ CASES = {
     "AnchorSignature.fit": (lambda X: ao.estimators.AnchorSignature().fit(X).shape, {"X": SPACES}),
     "AnchorSignature.transform": (partial(fitted, "AnchorSignature", "transform"), {"X": SPACES}),
     "AnchorFeatures.of": (lambda x: ao.AnchorFeatures.of(x).levels, {"x": LINE}),
+    "AnchorFeatures.of_many": (
+        lambda **given: [x.arrays() for x in ao.AnchorFeatures.of_many(**given)],
+        {"spaces": SPACES},
+    ),
+    "PointClouds.__init__": (lambda **given: list(ao.io.PointClouds(**given)), {"points": [POINTS, OTHERS[:7]]}),
     "AnchorFeatures.of_rows": (
         lambda **given: list(ao.AnchorFeatures.of_rows(**given).events),
         {"rows": ROWS, "row_weights": WEIGHTS, "weights": [0.2, 0.3, 0.5]},

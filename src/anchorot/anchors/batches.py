@@ -35,7 +35,7 @@ def makes_costs(spaces: Any) -> bool:
     return hasattr(spaces, "plain_costs")
 
 
-def plain_costs(spaces: Any, indices: Sequence[int], threads: int = 1) -> list[Floats | None]:
+def plain_costs(spaces: Any, indices: range, threads: int = 1) -> list[Floats | None]:
     """Those of some spaces of a sequence; such a sequence may compute them in one call itself."""
     if makes_costs(spaces):
         found: list[Floats | None] = spaces.plain_costs(indices, MOST_POINTS, threads)

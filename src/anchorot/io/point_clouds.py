@@ -76,7 +76,7 @@ class PointClouds(Sequence[Space]):
         """The function that makes one space, which holds no other points."""
         return partial(from_points, self._points[place], self._metric, dtype=self._dtype, **self._options)
 
-    def plain_costs(self, indices: Sequence[int], most: int, threads: int = 1) -> list[Floats | None]:
+    def plain_costs(self, indices: range, most: int, threads: int = 1) -> list[Floats | None]:
         """Costs of some clouds of at most so many points, in one call; None for those that need a closer look."""
         found: list[Floats | None] = [None] * len(indices)
         if self._metric != "euclidean" or self._options:
