@@ -11,9 +11,11 @@ from anchorot._validate import check_choice
 from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributesLike
 from anchorot.exceptions import InputError
+from anchorot.many.job import Preparation
+from anchorot.many.metric import Metric
 from anchorot.many.metrics import METRICS, WITH_ATTRIBUTES, metric_of
 from anchorot.many.pairwise import pairwise
-from anchorot.many.spaces import Inputs
+from anchorot.many.spaces import Inputs, each_space, open_spaces
 
 PRECOMPUTED = "precomputed"
 
@@ -36,6 +38,14 @@ def load_spaces(spaces: Any) -> list[Any]:
     """Return a list of `Space` or `AnchorFeatures` from a sequence of spaces, features, cost matrices or paths."""
     inputs = Inputs.of(spaces, None)
     return [inputs.load(index) for index in range(inputs.n)]
+
+
+def prepared_by(metric: Metric, spaces: list[Any], *, n_jobs: int | None) -> list[Any]:
+    """Return spaces as a metric compares them."""
+    inputs = Preparation(metric, with_digests=False).apply_to(Inputs.of(spaces, None))
+    with open_spaces(inputs, _own_jobs(n_jobs)) as opened:
+        found = dict(each_space(opened, lambda prepared, _: prepared.item, "preparing", progress=False))
+    return [found[index] for index in range(inputs.n)]
 
 
 def compare(spaces: Any, others: Any = None, metric: str = "ae", *, n_jobs: int | None, **options: Any) -> Float64s:
@@ -98,7 +108,7 @@ class ComparesToTraining:
         if metric == "ae":
             check_energy_power(self.p)
         if metric in WITH_ATTRIBUTES and self.ground == "w1":  # sort once
-            self.spaces_ = [chosen.prepare(x) for x in self.spaces_]
+            self.spaces_ = prepared_by(chosen, self.spaces_, n_jobs=self.n_jobs)
         return None
 
     def _among_training(self) -> Float64s:

@@ -13,6 +13,7 @@ from anchorot._typing import Float64s, RngLike
 from anchorot.anchors.attribute_features import settle_attributes
 from anchorot.anchors.attributes import AttributesLike
 from anchorot.anchors.cell_averages import parts_of
+from anchorot.anchors.features import AnchorFeatures
 from anchorot.anchors.grid import Grid, check_shape
 from anchorot.anchors.signature import SHAPE, check_signature_shape, signature
 from anchorot.distances.w2_energy import is_w2
@@ -125,7 +126,10 @@ class AnchorEmbedding(_Vectors):
         """Return the vectors of N spaces, float32 of shape (N, cells)."""
         check_is_fitted(self)
         embedding = self.projections_ or Embedding(self.grid_, self.robust, self.attribute_rule_, self.parts_)
-        return np.stack([embedding(x, k) for k, x in enumerate(load_spaces(X))])
+        spaces = load_spaces(X)
+        if self.projections_ is None and self.attribute_rule_ is None:
+            spaces = AnchorFeatures.of_many(spaces, robust=self.robust)
+        return np.stack([embedding(x, k) for k, x in enumerate(spaces)])
 
 
 class AnchorSignature(_Vectors):
