@@ -101,6 +101,11 @@ def test_what_are_no_clouds_is_refused_in_one_line(points, message):
         ao.io.PointClouds(points)
 
 
+def test_a_stack_given_as_one_cloud_is_told_what_takes_it():
+    with pytest.raises(ao.InputError, match=r"points has shape \(2, 3, 4\), .*; many clouds: anchorot.io.PointClouds"):
+        ao.from_points(np.zeros((2, 3, 4)))
+
+
 def test_a_type_that_costs_cannot_have_is_refused():
     with pytest.raises(ao.InputError, match="dtype must be float64 or float32, but got int64"):
         ao.io.PointClouds(np.zeros((1, 2, 2)), dtype="int64")

@@ -140,7 +140,8 @@ def check_points(points: ArrayLike) -> Float64s:
     """Turn `points` into n >= 1 rows of finite float64 numbers."""
     x = check_numbers(points, "points").astype(np.float64, copy=False)
     if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"points has shape {x.shape}, but (n, d) with n >= 1 is needed; d = 1 too: points[:, None]")
+        advice = "many clouds: anchorot.io.PointClouds(points)" if x.ndim == 3 else "d = 1 too: points[:, None]"
+        raise InputError(f"points has shape {x.shape}, but (n, d) with n >= 1 is needed; {advice}")
     check_finite(x, "points")
     return x
 
