@@ -21,7 +21,7 @@ from calibration import Fit, Floats, Job, Models, Seen, Task, fitted, joined, we
 from problems import mesh_of, shared_vertices
 from surfaces import FAUST, N_MEASURED, TURNED, Pair, faust_pairs, scan_pairs
 
-REPORTED, SCANS = 10, 20  # pairs of scans: the first ones are what surfaces.py reports, the next are for the fit
+REPORTED, SCANS = 10, 60  # pairs of scans: the first ones are what surfaces.py reports, the next are for the fit
 ISOMETRIES = slice(None, None, 2)  # of the 15 pairs of an animal: 8
 NEAR = 0.05  # of the root of the area: a match is right within this distance of the true point
 SUBSETS = 20  # random sets of candidates of each pair: the best of a set is wrong more often than the best of all
