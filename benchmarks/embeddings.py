@@ -142,7 +142,9 @@ def digits(seed: int = 0) -> Pair:
     conv = nn.Sequential(*folds, nn.Linear(32 * 49, 64), nn.ReLU())
     dense = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 48), nn.ReLU())
     everything = np.arange(len(images))
-    return Pair(features(conv, 64), features(dense, 48), everything, np.random.default_rng(seed).permutation(everything))
+    return Pair(
+        features(conv, 64), features(dense, 48), everything, np.random.default_rng(seed).permutation(everything)
+    )
 
 
 # -- methods: matches, and a map if there is one -------------------------------------------------------------------
@@ -151,10 +153,14 @@ def digits(seed: int = 0) -> Pair:
 def ours(pair: Pair) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray] | None]:
     found = ao.align_embeddings(pair.first_all[pair.first], pair.second_all[pair.second], rng=0)
 
-    def carry(rows: np.ndarray) -> np.ndarray:
-        return found.transform(rows)
+    def compared_rows(rows: np.ndarray) -> np.ndarray:
+        away = rows - pair.second_all[pair.second].mean(axis=0)
+        return unit(away) if found.rows == "unit" else away
 
-    carry.goal = pair.second_all  # type: ignore[attr-defined]
+    def carry(rows: np.ndarray) -> np.ndarray:
+        return compared_rows(found.transform(rows))
+
+    carry.goal = compared_rows(pair.second_all)  # type: ignore[attr-defined]
     return found.matches, carry
 
 
@@ -467,7 +473,8 @@ def main() -> None:
             print(table(rows[-1:]), flush=True)
     rows += cell_rows() if DATA.is_dir() else []
     if options.large:
-        rows.append(Row("clouds of 20 000 points: align_embeddings", measured(ours, clouds(20_000, 1, 0.05, 3))))
+        for d, name in ((40, "clouds of 20 000 points"), (384, "clouds of 20 000 points in 384 dimensions")):
+            rows.append(Row(f"{name}: align_embeddings", measured(ours, clouds(20_000, 1, 0.05, 3, d, d))))
     print(table(rows))
     if options.write:
         write_results("embeddings.py", " ".join(sys.argv[1:]), table(rows))

@@ -7,15 +7,15 @@
 Each run appends to the log what it does not have. FOLDER holds public programs, which run as they are:
 `linear_vec2vec.ipynb` (github.com/guy-dar/mini-vec2vec), `fasttext/` (facebookresearch/fastText, its folder alignment)
 and `vecmap/` (artetxem/vecmap). All methods get the same rows: 600 points of a side, 800 of 384 dimensions, 500 of
-digits, nine tenths of the cells of small assays. Sides of fewer dimensions get columns of zeros where a program needs
-as many.
+digits, nine tenths of the cells of small assays (at most 800). Sides of fewer dimensions get columns of zeros where a
+program needs as many; vecmap gets the main directions of the other side.
 
 - mini-vec2vec: all cells of its notebook, with its numbers (30 x 30 matchings of 20 centres, 50 neighbours, 100 rounds,
   500 clusters, which need as many points). Matches are an assignment of its cosines, better than their row maxima.
 - Entropic GW: POT's solver; costs (cosine, or steps in the graph of 30 neighbours, as SCOT has them) and epsilon are
   those that are best *by the truth* on draw 1000, which is not reported.
-- GW from sorted rows, Procrustes: POT's conditional gradient from a plan of the sorted rows of costs; rounds of rotation
-  and assignment after it.
+- GW from sorted rows, Procrustes: POT's conditional gradient from a plan of the sorted rows of costs; rounds of
+  rotation and assignment after it.
 - Wasserstein-Procrustes: its authors' convex relaxation; then rounds of rotation and assignment, which solve exactly
   what their stochastic steps approximate.
 - MUSE: rounds of mutual nearest points by CSLS and Procrustes, from vecmap's published start without pairs (sorted rows
@@ -52,14 +52,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ot
-from embeddings import DATA, _csls, _procrustes, area_and_error, clouds, digits, lengths, objects, unit
-from measure import write_results
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import kneighbors_graph
 
 import anchorot as ao
+from embeddings import DATA, _csls, _procrustes, area_and_error, clouds, digits, lengths, objects, unit
+from measure import write_results
 
 DRAWS, TUNING_DRAW = 5, 1000
 POINTS, WIDE_POINTS = 600, 800
@@ -68,6 +68,15 @@ EPSILONS = (3e-4, 1e-3, 3e-3, 1e-2)  # of the mean cost
 NEIGHBOURS = 30  # of graphs
 VOTES = 5  # nearest points that decide a label
 ROUNDS = 30
+SHORT = {  # names of methods in the small table
+    "align_embeddings": "align_embeddings",
+    "entropic GW, tuned": "entropic GW",
+    "GW from sorted rows, Procrustes": "GW, Procrustes",
+    "MUSE, vecmap's start": "MUSE",
+    "Wasserstein-Procrustes, convex start": "Wasserstein-Procrustes",
+    "mini-vec2vec": "mini-vec2vec",
+    "vecmap": "vecmap",
+}
 
 
 class Task(NamedTuple):
@@ -165,20 +174,14 @@ class Rivals:
 
         torch.set_num_threads(1)
         torch.manual_seed(draw)
-        np.random.seed(draw)
-        for name, parts in {
-            "datasets": {"load_dataset": None},
-            "tqdm": {},
-            "tqdm.auto": {"trange": range, "tqdm": iter},
-        }.items():
-            sys.modules.setdefault(name, types.ModuleType(name)).__dict__.update(parts)  # progress, and their data
+        np.random.seed(draw)  # noqa: NPY002  their program draws from it
         book = json.loads((self._programs / "linear_vec2vec.ipynb").read_text())
         cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
         start = next(k for k, cell in enumerate(cells) if cell.startswith("def aligned_centroids"))
         end = next(k for k, cell in enumerate(cells) if cell.startswith("device ="))
         x, y = (torch.tensor(side).float() for side in task.centred)
         names: dict[str, Any] = {"X_train": x, "Y_train": y, "X_eval": x[:500], "Y_eval": y[:500]}
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), _stand_ins():
             for cell in (cells[0], *cells[start:end]):
                 exec(cell, names)
         return Found(names["cos_sim_matrix"](x @ names["W"], y).numpy())
@@ -196,11 +199,13 @@ class Rivals:
         return rotation
 
     def wasserstein_procrustes(self, task: Task, draw: int) -> Found:
+        """Rounds of assignment and rotation from the relaxation, or from known pairs."""
         x, y = task.centred
         return _rotated(x, y, _of_pairs(task) if task.pairs else self.convex_start(task))
 
     def vecmap(self, task: Task, draw: int) -> Found:
-        x, y = task.centred
+        """Its program, on as many main directions as both sides have: columns of zeros have no whitening."""
+        x, y = (_main(side, min(task.x.shape[1], task.y.shape[1])) for side in task.centred)
         with tempfile.TemporaryDirectory() as folder:
             for name, side in (("x", x), ("y", y)):
                 lines = [f"{name}{k} " + " ".join(f"{value:.7g}" for value in row) for k, row in enumerate(side)]
@@ -214,6 +219,25 @@ class Rivals:
             subprocess.run(command, cwd=self._programs / "vecmap", check=True, capture_output=True)
             mapped = [np.loadtxt(file, skiprows=1, usecols=range(1, x.shape[1] + 1)) for file in files[2:]]
         return Found(_csls(*mapped, 10))
+
+
+@contextlib.contextmanager
+def _stand_ins() -> Iterator[None]:
+    """Modules that the notebook imports for its data and for progress bars, where they are not installed."""
+    parts: dict[str, dict[str, Any]] = {
+        "datasets": {"load_dataset": None},
+        "tqdm": {},
+        "tqdm.auto": {"trange": range, "tqdm": iter},
+    }
+    missing = [name for name in parts if name not in sys.modules]
+    for name in missing:
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__dict__.update(parts[name])
+    try:
+        yield
+    finally:
+        for name in missing:
+            del sys.modules[name]
 
 
 def muse(task: Task, draw: int, k: int = 10) -> Found:
@@ -231,8 +255,13 @@ def muse(task: Task, draw: int, k: int = 10) -> Found:
     return Found(_csls(x @ rotation, y, k))
 
 
+def _main(side: np.ndarray, count: int) -> np.ndarray:
+    """The rows in their main directions."""
+    return side @ np.linalg.svd(side, full_matrices=False)[2][:count].T if count < side.shape[1] else side
+
+
 def _similarity_start(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """vecmap's start: sorted rows of the root of x xᵀ, at length 1, compared by CSLS; Procrustes."""
+    """The start of vecmap: sorted rows of the root of x xᵀ, at length 1, compared by CSLS; Procrustes."""
     size = min(len(x), len(y))
     rows = []
     for side in (x[:size], y[:size]):
@@ -370,7 +399,7 @@ def tuned(name: str, log: Path) -> tuple[str, float]:
     return best
 
 
-def measure(programs: Path, log: Path, methods: list[str] | None) -> None:
+def measure(programs: Path, log: Path, methods: list[str] | None, draws: list[int]) -> None:
     """Append to the log what it does not have."""
     rivals = Rivals(programs)
     known: dict[str, Callable[[Task, int], Found]] = {
@@ -380,9 +409,9 @@ def measure(programs: Path, log: Path, methods: list[str] | None) -> None:
         "mini-vec2vec": rivals.mini_vec2vec,
         "vecmap": rivals.vecmap,
     }
-    names = methods or ["align_embeddings", "entropic GW, tuned", *known]
+    names = methods or list(SHORT)
     done = {(line["data"], line["method"], line["draw"]) for line in _lines(log)}
-    for draw in range(DRAWS):
+    for draw in draws:
         for name, make in tasks(draw):
             missing = [method for method in names if (name, method, draw) not in done]
             task = make() if missing else None
@@ -417,28 +446,36 @@ def _append(log: Path, line: dict[str, Any]) -> None:
 
 
 def tables(log: Path) -> str:
-    """All values of all draws, and their means."""
+    """All values of all draws, their means, and the shares of right matches side by side."""
     columns = {"right": 3, "AUC": 2, "error": 2, "reliable": 2, "seconds": 1}
     head = "| {} | method | right | AUC | calibration error | reliable | CPU seconds |\n|---|---|---|---|---|---|---|"
-    lines = _lines(log)
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    order = [name for name, _ in tasks(0)]
-    for line in sorted(lines, key=lambda line: (order.index(line["data"]), line["draw"])):
+    rows: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name, _ in tasks(0)}
+    for line in sorted(_lines(log), key=lambda line: line["draw"]):
         if line["method"] != "tuning":
-            rows.setdefault((line["data"], line["method"]), []).append(line)
+            rows[line["data"]].setdefault(line["method"], []).append(line)
     every, means = [head.format("every draw")], [head.format("means of draws")]
-    for (name, method), own in rows.items():
-        cells = [[line.get(column, np.nan) for line in own] for column in columns]
-        digits_of = list(columns.values())
-        every.append(f"| {name} | {method} | {' | '.join(map(_listed, cells, digits_of))} |")
-        averages = [f"{np.mean(cell):.{k}f}" if np.isfinite(cell).all() else "" for cell, k in zip(cells, digits_of)]
-        means.append(f"| {name} | {method} | {' | '.join(averages)} |")
+    short = ["| share right | " + " | ".join(SHORT.values()) + " | reliable |\n|" + "---|" * (len(SHORT) + 2)]
+    for name, by_method in rows.items():
+        for method in SHORT:
+            own = by_method.get(method, [])
+            values = {column: [line.get(column, np.nan) for line in own] for column in columns}
+            lists = [_listed(values[column], digits_of) for column, digits_of in columns.items()]
+            averages = [_mean(values[column], digits_of) for column, digits_of in columns.items()]
+            every.append(f"| {name} | {method} | {' | '.join(lists)} |")
+            means.append(f"| {name} | {method} | {' | '.join(averages)} |")
+        right = [_mean([line.get("right", np.nan) for line in by_method.get(method, [])], 2) for method in SHORT]
+        reliable = _mean([line["reliable"] for line in by_method.get("align_embeddings", [])], 2)
+        short.append(f"| {name} | {' | '.join(right)} | {reliable} |")
     chosen = [
         f"{line['data']}: {line['costs']}, {line['epsilon']:g} of the mean"
-        for line in lines
+        for line in _lines(log)
         if line["method"] == "tuning"
     ]
-    return "\n\n".join(["Entropic GW, as tuned: " + "; ".join(chosen), "\n".join(every), "\n".join(means)])
+    return "\n\n".join(["Entropic GW, as tuned: " + "; ".join(chosen), *map("\n".join, (every, means, short))])
+
+
+def _mean(values: list[float], digits_of: int) -> str:
+    return f"{np.mean(values):.{digits_of}f}" if len(values) and np.isfinite(values).all() else ""
 
 
 def _listed(values: list[float], digits_of: int) -> str:
@@ -451,13 +488,14 @@ def main() -> None:
     parser.add_argument("--programs", type=Path, default=Path("programs"), help="folder of public programs")
     parser.add_argument("--log", type=Path, required=True, help="values, one JSON object to a line")
     parser.add_argument("--methods", nargs="*", help="some of the methods alone")
+    parser.add_argument("--draws", nargs="*", type=int, default=list(range(DRAWS)), help="some of the draws alone")
     parser.add_argument("--write", action="store_true", help="write the tables into record.toml, and measure nothing")
     options = parser.parse_args()
     if options.write:
         write_results("embeddings_rivals.py", "", tables(options.log))
         return
     warnings.simplefilter("ignore")
-    measure(options.programs, options.log, options.methods)
+    measure(options.programs, options.log, options.methods, options.draws)
     print(tables(options.log))
 
 

@@ -496,6 +496,7 @@ def naive_csls(x, y, k=10):
     around = np.sort(distances, axis=0)[:k].mean(axis=0)
     return np.argsort(distances - around / 2, axis=1)
 
+
 def naive_label_chances(masses, goals, points, codes, reliable):
     """Chance of the label with the most mass of every row: r (K s + c p) / (K + c) + (1 - r) p; see labels.py."""
     n_kinds = codes.max() + 1
