@@ -319,7 +319,7 @@ def draw(found: dict[str, list[Judged]]) -> None:
     """Reliability curves: the share of right matches by confidence, a panel for each family, one line for each kind."""
     from anchorot import plot
 
-    figure = plot.new_figure(10.4, 8.4)
+    figure = plot.new_figure(13.6, 8.4)
     shown = {name: pairs for name, pairs in found.items() if MIN_SHOWN < joined(pairs)[1].mean() < 1}
     for ax, (family, starts) in zip(figure.subplots(2, 2).flat, FAMILIES.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="#9ca3af", linewidth=1, linestyle="--")
@@ -328,7 +328,7 @@ def draw(found: dict[str, list[Judged]]) -> None:
             _draw_curve(ax, *joined(shown[name]), label=name.removeprefix("networks: "), color=colour)
         ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="share of right matches")
         ax.set_title(family, loc="left", fontsize=12, weight="bold")
-        ax.legend(fontsize=9, frameon=False, loc="upper left")
+        ax.legend(fontsize=9, frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))  # beside the curves
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(PICTURE, dpi=110)
 

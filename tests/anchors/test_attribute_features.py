@@ -284,8 +284,8 @@ def test_position_of_an_atom_matters_only_to_energies_with_attributes():
             lambda x, y: ao.anchor_energy(x, x, attributes="colour"),
             "attributes must be 'types', 'features', a feature map",
         ),
-        (lambda x, y: ao.anchor_energy(x, x, 2, attributes="types"), "attributes and max_cost go with p=1"),
-        (lambda x, y: ao.anchor_energy(x, x, 2, max_cost=1), "attributes and max_cost go with p=1"),
+        (lambda x, y: ao.anchor_energy(x, x, 2, attributes="types"), "attributes and max_cost need p=1"),
+        (lambda x, y: ao.anchor_energy(x, x, 2, max_cost=1), "attributes and max_cost need p=1"),
         (lambda x, y: ao.anchor_energy(x, x, max_cost=np.inf), "max_cost must be a finite number"),
         (lambda x, y: ao.AnchorFeatures.of(x, attributes="types"), "need a max_cost"),
         (

@@ -51,7 +51,7 @@ def test_an_exact_shift_of_all_costs_leaves_the_self_cost(x, p, shift):
 def test_the_mean_alone_serves_p_two(x, y):
     fx, fy = (ao.AnchorFeatures.of(s, mean_only=True) for s in (x, y))
     assert ao.anchor_energy(fx, fy, p=2) == ao.anchor_energy(x, y, p=2)
-    with pytest.raises(ao.InputError, match="mean_only=True, which serves Anchor Energy with p=2 only"):
+    with pytest.raises(ao.InputError, match="mean_only=True, which is enough for Anchor Energy with p=2 only"):
         ao.anchor_energy(fx, fy, p=1)
 
 

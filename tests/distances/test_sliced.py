@@ -292,7 +292,7 @@ def test_what_it_does_not_take_is_refused(options, message):
 
 def test_features_of_means_alone_are_refused():
     mean = ao.AnchorFeatures.of([[0, 1], [1, 0]], mean_only=True)
-    with pytest.raises(ao.InputError, match="which serves Anchor Energy with p=2 only"):
+    with pytest.raises(ao.InputError, match="which is enough for Anchor Energy with p=2 only"):
         saw(mean, mean, 2)
 
 

@@ -96,7 +96,7 @@ def test_a_space_without_types_is_named():
 
 @pytest.mark.parametrize("metric", ["aw", "gw", "slb"])
 def test_other_metrics_refuse_attributes(metric):
-    with pytest.raises(ao.InputError, match="attributes and max_cost go with metrics 'ae' and 'saw'"):
+    with pytest.raises(ao.InputError, match="attributes and max_cost work with metrics 'ae' and 'saw'"):
         ao.pairwise(tissues(1), metric=metric, attributes="types")
 
 

@@ -95,7 +95,7 @@ def test_another_order_is_another_order_of_samples():
 def test_subjects_that_are_lost_are_noted(lose):
     lost = lose(ao.pairwise(cohort(), progress=False))
     labels = np.repeat([0, 1], 6)
-    with pytest.warns(ao.InputWarning, match="whose subjects were lost on the way.* pass subjects="):
+    with pytest.warns(ao.InputWarning, match="whose subjects an operation dropped.* pass subjects="):
         assert ao.group_test(lost, labels, **QUIET).unit == "items"
     assert ao.group_test(lost, labels, subjects=np.arange(12) // 2, **QUIET).unit == "subjects"
 

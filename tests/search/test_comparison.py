@@ -219,7 +219,7 @@ def test_spaces_of_another_size_are_refused(field, value, tmp_path):
         ({"metric": "gw"}, "metric must be one of 'ae', 'saw', 'aw', but got 'gw'"),
         ({"p": 2}, "an index of metric 'ae' takes p=1, but got p=2"),
         ({"metric": "saw", "p": 3}, "p must be one of '1', '2'"),
-        ({"metric": "aw", "max_cost": 1.0}, "attributes and max_cost go with metrics 'ae' and 'saw'"),
+        ({"metric": "aw", "max_cost": 1.0}, "attributes and max_cost work with metrics 'ae' and 'saw'"),
         ({"metric": "saw", "p": 2, "attributes": "types"}, "takes attributes='types' with p=1"),
     ],
 )

@@ -89,7 +89,7 @@ def test_gradients_agree_with_finite_differences(weighted, attributes):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"p": 2, "max_cost": 1.0}, "types, features and max_cost go with p=1, but got p=2"),
+        ({"p": 2, "max_cost": 1.0}, "types, features and max_cost need p=1, but got p=2"),
         ({"types": torch.zeros(3)}, "types must be two tensors"),
         (
             {"types": (torch.zeros(3), torch.zeros(3))},

@@ -100,5 +100,5 @@ def test_costs_up_to_a_limit_are_those_of_arrays():
 
 def test_types_with_weights_are_refused():
     x, a = torch.rand(3, 3), torch.tensor([0.2, 0.3, 0.5])
-    with pytest.raises(ao.InputError, match="types go with p=1 and uniform weights on tensors"):
+    with pytest.raises(ao.InputError, match="types need p=1 and uniform weights on tensors"):
         aot.sliced_anchor_wasserstein(x, x, a, a, types=(torch.arange(3), torch.arange(3)))

@@ -107,13 +107,13 @@ class AttributeFeatures(AnchorFeatures):
 
     def self_cost(self, p: int = 1) -> NoReturn:
         """Refused: Anchor Energy with attributes is not made of transport costs."""
-        raise InputError("attributes have no transport costs of their own; anchor_energy takes them")
+        raise InputError("attributes have no transport costs; use anchor_energy")
 
 
 def check_alike(x: AnchorFeatures, y: AnchorFeatures, p: int) -> None:
     """Refuse features that were not made to be compared with each other."""
     if p != 1:
-        raise InputError(f"attributes and max_cost go with p=1, but got p={p}")
+        raise InputError(f"attributes and max_cost need p=1, but got p={p}")
     if x.attribute_rule != y.attribute_rule:
         raise InputError(
             f"features of {x.attribute_rule} cannot be compared with features of {y.attribute_rule}; make them alike"

@@ -76,7 +76,7 @@ class AnchorFeatures:
     True
     """
 
-    not_a_space: ClassVar[str] = "features serve Anchor Energies alone: give the Space that they were made of"
+    not_a_space: ClassVar[str] = "features are enough for Anchor Energies only: give the Space that they were made of"
 
     def __init__(
         self,
@@ -238,7 +238,9 @@ class AnchorFeatures:
         if self.levels is None:
             if self.has_levels and self.weighted_levels is not None:
                 return events_of_levels(self.weighted_levels)
-            raise InputError("these features were made with mean_only=True, which serves Anchor Energy with p=2 only")
+            raise InputError(
+                "these features were made with mean_only=True, which is enough for Anchor Energy with p=2 only"
+            )
         count, anchors = self.levels.shape
         position, order = kernels.argsort(self.levels.ravel().astype(np.float64, copy=False), threads=1)
         row = (order % anchors).astype(np.uint32)

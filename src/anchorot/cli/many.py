@@ -133,7 +133,7 @@ def pairwise(
         facts |= in_json if matrix_file is None else {"distances": None, "output": str(matrix_file)}
         print_json({**facts, "seconds": seconds})
     else:
-        title = f"{metric}{' of ranks' * robust} of {len(sources)} spaces"
+        title = f"{metric}{' of ranks' * robust} of {len(sources)} space{'s' * (len(sources) != 1)}"
         if isinstance(found, ao.Neighbors):
             table, count = _neighbor_table(title, found, sources), found.n_exact
         else:

@@ -146,7 +146,7 @@ def _attribute_energy(
     x: Any, y: Any, attribute_rule: AttributeRule, p: int, robust: bool, method: str, threads: int
 ) -> float:
     if p != 1:
-        raise InputError(f"attributes and max_cost go with p=1, but got p={p}")
+        raise InputError(f"attributes and max_cost need p=1, but got p={p}")
     fx, fy = (
         attribute_features(side, attribute_rule, robust=robust, threads=threads, name=name)
         for side, name in ((x, "x"), (y, "y"))

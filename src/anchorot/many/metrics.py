@@ -106,7 +106,7 @@ def metric_of(
     if attribute_rule is not None:
         if kind.make_with_attributes is None:
             suited = " and ".join(map(repr, WITH_ATTRIBUTES))
-            raise InputError(f"attributes and max_cost go with metrics {suited}, but got metric {name!r}")
+            raise InputError(f"attributes and max_cost work with metrics {suited}, but got metric {name!r}")
         return kind.make_with_attributes(power, bool(robust), threads, attribute_rule)
     return kind.make(power, bool(robust), threads, **{each.name: options.get(each.name) for each in kind.options})
 
@@ -143,7 +143,7 @@ def _ae(p: int, robust: bool, threads: int) -> Metric:
 
 def _ae_with_attributes(p: int, robust: bool, threads: int, rule: AttributeRule) -> Metric:
     if p != 1:
-        raise InputError(f"attributes and max_cost go with p=1 of metric 'ae', but got p={p!r}")
+        raise InputError(f"attributes and max_cost need p=1 and metric 'ae', but got p={p!r}")
     return _with_attributes(_ae(p, robust, threads), robust, threads, rule)
 
 
@@ -174,7 +174,7 @@ def _ground_energy(x: AnchorRows, y: AnchorRows, threads: int) -> Outcome:
 def _features(x: Any, p: int, robust: bool, threads: int) -> AnchorFeatures:
     features = as_features(x, robust=robust, threads=threads, mean_only=p == 2)
     if features.is_mean_only and p != 2:
-        raise InputError(f"the features were made with mean_only=True, which serves p=2 only, but p={p} is asked for")
+        raise InputError(f"the features were made with mean_only=True, which is enough for p=2 only, but got p={p}")
     return features
 
 
@@ -375,7 +375,7 @@ def _third_bound(x: AnchorRows, y: AnchorRows, p: int) -> Outcome:
 
 def _space(x: Any, robust: bool) -> Space:
     if isinstance(x, AnchorFeatures):
-        raise InputError("AnchorFeatures serve metrics 'ae' and 'saw' only; give the space itself")
+        raise InputError("AnchorFeatures are enough for metrics 'ae' and 'saw' only; give the space itself")
     return as_space(x, robust=robust)
 
 

@@ -162,7 +162,7 @@ def choose_view(
             f"an index takes attributes='types' or None, but got {attributes!r}; embed() takes features too"
         )
     if bounded.metric == "aw" and (attributes is not None or max_cost is not None):
-        raise InputError("attributes and max_cost go with metrics 'ae' and 'saw', but got metric 'aw'")
+        raise InputError("attributes and max_cost work with metrics 'ae' and 'saw', but got metric 'aw'")
     attribute_rule = attribute_rule_of(spaces, attributes, max_cost, robust=robust)
     check_sliced_rule(attribute_rule, bounded.p)
     if attribute_rule is None or attribute_rule.attributes is None:

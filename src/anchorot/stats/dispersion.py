@@ -74,7 +74,7 @@ def subjects_of(spaces: Any, subjects: Any) -> Any:
         return getattr(spaces, "subjects", None)
     if isinstance(spaces, CohortDistances) and spaces.has_lost_subjects:
         note_input(
-            "these distances are of a cohort whose subjects were lost on the way, so that items are permuted as if all "
+            "these distances are of a cohort whose subjects an operation dropped, so that items are permuted as if all "
             "were from different subjects; pass subjects=, or select rows and columns alike: D[np.ix_(kept, kept)]"
         )
     for name, values in spaces.metadata.items():

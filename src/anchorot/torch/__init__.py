@@ -2,7 +2,7 @@
 
 Costs are tensors of shape (..., n, n), weights of shape (..., n); leading dimensions are batches and broadcast. On a
 CUDA device sorts run in kernels of anchorot's own, compiled by NVRTC at the first call; where that is not possible,
-plain PyTorch serves. ``ANCHOROT_TORCH=plain`` in the environment chooses plain PyTorch.
+plain PyTorch is used. ``ANCHOROT_TORCH=plain`` in the environment chooses plain PyTorch.
 
 >>> import torch
 >>> import anchorot.torch as aot

@@ -44,7 +44,7 @@ def _work(device: torch.device) -> bool:
         _kernels(torch.float32, *TILES[0], False, device)
     except (OSError, RuntimeError, AttributeError) as error:
         line = str(error).splitlines()[0]
-        warnings.warn(f"anchorot's CUDA kernels cannot be used, plain PyTorch serves: {line}", stacklevel=2)
+        warnings.warn(f"anchorot's CUDA kernels cannot be used, using plain PyTorch: {line}", stacklevel=2)
         return False
     return True
 

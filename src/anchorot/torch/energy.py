@@ -107,7 +107,7 @@ def anchor_energy(
         return _in_range(torch.stack(energies).to(dtype), p).view(batch)
     if has_attributes:
         if p != 1:
-            raise InputError(f"types, features and max_cost go with p=1, but got p={p}")
+            raise InputError(f"types, features and max_cost need p=1, but got p={p}")
         if types is not None and features is not None:
             raise InputError("got types and features, but points are distinguished by one of them; leave the other out")
         if max_cost is None:

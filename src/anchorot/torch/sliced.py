@@ -219,7 +219,7 @@ def _typed(
 ) -> Tensor:
     """Sum over all pairs of types of ∬ |F - G| dx dt, for every entry of two batches of uniform spaces."""
     if p != 1 or not (is_uniform(a) and is_uniform(b)):
-        raise InputError("types go with p=1 and uniform weights on tensors; on arrays the weights may be any")
+        raise InputError("types need p=1 and uniform weights on tensors; on arrays the weights may be any")
     limit = (
         check_finite_number(max_cost, "max_cost")
         if max_cost is not None

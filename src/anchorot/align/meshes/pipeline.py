@@ -105,7 +105,7 @@ def align_meshes(
 def _check_kind(thing: Any) -> None:
     """Refuse what has no faces, and say what takes it."""
     if isinstance(thing, Space):
-        raise InputError("got a Space, but meshes are needed; align(x, y) takes spaces, with n_landmarks large ones")
+        raise InputError("got a Space, but meshes are needed; use align(x, y), with n_landmarks= for a large space")
     if isinstance(thing, np.ndarray) or (isinstance(thing, list) and len(thing) != 2):
         raise InputError("got points without faces, but meshes are needed; align(x, y, n_landmarks=300) takes points")
 
