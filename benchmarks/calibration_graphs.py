@@ -19,7 +19,7 @@ from networks import adjacency
 PAIRS = 30  # of each kind
 STRANGERS = 2  # and of networks of that kind with nothing in common
 # Of the weight of another kind. Two geometric networks, say, have as many edges in common as noisy copies of one: with
-# a weight of 1 the chances of such copies were too low. Chosen on the kinds of the fit, one left out at a time.
+# a weight of 1 the chances of such copies were farther off. Chosen on the kinds of the fit, one left out at a time.
 STRANGERS_SHARE = 0.1
 MAX_EDGES = 1500  # of a network: the time of belief propagation grows with the square
 NOTHING, NOTHING_SPARSE = "nothing in common", "nothing in common, sparse"
