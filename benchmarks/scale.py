@@ -48,10 +48,10 @@ class Cost(NamedTuple):
     disk: float
 
 
-def spaces(count: int, seed: int = 0) -> Iterator[ao.Space]:
+def spaces(count: int, seed: int = 0, points: int = POINTS) -> Iterator[ao.Space]:
     """Clouds of 50 points, of each of four kinds in turn."""
     rng, kinds = np.random.default_rng(seed), FAMILIES["shapes"]
-    return (ao.from_points(kinds[k % len(kinds)](POINTS, rng)) for k in range(count))
+    return (ao.from_points(kinds[k % len(kinds)](points, rng)) for k in range(count))
 
 
 class Meter:
@@ -138,11 +138,11 @@ class Curve(NamedTuple):
     """What was measured of one quantity, and the model that extrapolates it: a sum of powers of N."""
 
     measured: dict[int, float]
-    powers: tuple[int, ...]
+    powers: tuple[float, ...]
     coefficients: list[float]
 
     @classmethod
-    def fitted(cls, measured: dict[int, float], powers: tuple[int, ...]) -> "Curve":
+    def fitted(cls, measured: dict[int, float], powers: tuple[float, ...]) -> "Curve":
         """No coefficient is negative, and relative errors are least."""
         from scipy.optimize import nnls
 
@@ -192,7 +192,10 @@ def table(found: dict[str, list[Curve]]) -> str:
     lines = ["| pairs | spaces | what | processor time | memory | disk |", "|---|---|---|---|---|---|"]
     for power, size in enumerate(SIZES, 4):
         for what, quantities in found.items():
-            cells = [_cell(curve, size, show) for curve, show in zip(quantities, (_time, _bytes, _bytes), strict=True)]
+            cells = [
+                _cell(curve, size, show)
+                for curve, show in zip(quantities, (shown_time, shown_bytes, shown_bytes), strict=True)
+            ]
             lines.append(f"| 10^{power} | {f'{size:,}'.replace(',', ' ')} | {what} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -203,15 +206,16 @@ def _cell(curve: Curve, size: int, show: Callable[[float], str]) -> str:
     return show(curve.measured[size]) if size in curve.measured else f"*{show(curve.model(size))}*"
 
 
-def _time(seconds: float) -> str:
-    for unit, name, least in ((3600.0, "h", 7200.0), (60.0, "min", 120.0), (1.0, "s", 1.0)):
+def shown_time(seconds: float) -> str:
+    units = ((86400.0, "days", 172800.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0), (1.0, "s", 1.0))
+    for unit, name, least in units:
         if seconds >= least:
             return f"{seconds / unit:.2g} {name}" if seconds / unit < 100 else f"{seconds / unit:.0f} {name}"
     return f"{1e3 * seconds:.2g} ms" if seconds < 0.0995 else f"{1e3 * seconds:.0f} ms"
 
 
-def _bytes(count: float) -> str:
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+def shown_bytes(count: float) -> str:
+    for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
         if count >= 0.995 * unit:
             return f"{count / unit:.2g} {name}" if count < 99.5 * unit else f"{count / unit:.0f} {name}"
     return "below 1 MB"
