@@ -421,7 +421,8 @@ void bind_events(nb::module_& m) {
          int threads) {
         const EventArrays events_x(x), events_y(y);
         run([&] {
-          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(max_costs), power, out.data(), threads);
+          anchorot::sweep_profile(events_x.view(), events_y.view(), max_costs_of(max_costs), power, out.data(),
+                                  threads);
         });
       },
       "x"_a, "y"_a, "max_costs"_a, "power"_a, "out"_a, "threads"_a);
