@@ -173,7 +173,7 @@ def test_bad_input_gets_one_clear_line(call, message):
     [
         (ao.io.GraphSet("TOY", (csr_array(np.eye(2)),), None), r"a GraphSet; make spaces of its graphs: \.spaces\(\)"),
         (ao.Space(1 - np.eye(2)), "a Space; make it a list"),
-        (ao.AnchorFeatures.of(1 - np.eye(2)), "an AnchorFeatures; features serve"),
+        (ao.AnchorFeatures.of(1 - np.eye(2)), "an AnchorFeatures; features are enough"),
         ("shapes/cat.off", "a str; make it a list"),
         (Path("cat.off"), r"a \w+Path; make it a list"),
         ({"cat": np.eye(2)}, r"a dict; give list\(spaces\.values\(\)\)"),
