@@ -1,4 +1,4 @@
-"""Rows: what each of n points sees, without a square matrix: costs to its k nearest, to landmarks, to anything."""
+"""Rows: the costs of each of n points to its k nearest, to landmarks or to anything else, without a square matrix."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ ROUNDING = 1e-12  # of the largest cost: rows that differ by less are equal but 
 
 
 class Rows(WeightedPoints):
-    """Costs that n weighted points see, k each: what Anchor Energy and its family compare, without a square matrix.
+    """The costs of n weighted points, k each: enough for Anchor Energy and its family, without a square matrix.
 
     Distances to the k nearest points, for clouds too large for a matrix (:meth:`from_points`) and for crystals, which
-    are infinite (:func:`from_crystal`), or to k landmarks. The order within a row does not matter.
-    They go wherever a space does that is compared by its anchors: :func:`anchor_energy`,
-    :func:`sliced_anchor_wasserstein`, :func:`anchor_wasserstein`, :func:`signature`, :func:`pairwise`,
-    :func:`duplicates`, tests and estimators. Rows of different k compare; all columns of one count equally.
+    are infinite (:func:`from_crystal`), or to k landmarks. The order within a row does not matter. Functions that
+    compare spaces by their anchors accept them too: :func:`anchor_energy`, :func:`sliced_anchor_wasserstein`,
+    :func:`anchor_wasserstein`, :func:`signature`, :func:`pairwise`, :func:`duplicates`, tests and estimators. Rows of
+    different k can be compared; all columns count equally.
 
     Parameters
     ----------
     values : array_like of shape (n, k)
-        Row i holds the costs that point i sees: finite float64 or float32 numbers.
+        Row i holds the costs of point i: finite float64 or float32 numbers.
     weights : array_like of shape (n,), optional
         Of the points: non-negative, of sum 1 within 1e-6. Uniform by default.
     types : iterable of n hashable objects, optional
         The type of each point, such as an element. Distances use them with ``attributes="types"``.
     column_types : iterable of k hashable objects, optional
-        The type of what each column sees; needed beside `types`.
+        The type of the points that each column is about; needed with `types`.
     origin : Origin, optional
         The file that the rows were read from.
     copy : bool
@@ -119,7 +119,7 @@ class Rows(WeightedPoints):
         metric : {"euclidean", "cityblock", "chebyshev"}
         weights : array_like of shape (n,), optional
         types : iterable of n hashable objects, optional
-            Every point then sees the k nearest of each type, and k is below the number of points of each.
+            Every point then has the k nearest of each type, and k is below the number of points of each.
         dtype : float64 or float32
             Of the distances that are kept.
         threads : int
@@ -155,17 +155,17 @@ class Rows(WeightedPoints):
 
     @property
     def k(self) -> int:
-        """Number of costs that each point sees."""
+        """Number of costs of each point."""
         return self._values.shape[1]
 
     @property
     def values(self) -> Floats:
-        """Costs, shape (n, k), read-only; row i holds what point i sees."""
+        """Costs, shape (n, k), read-only; row i holds those of point i."""
         return self._values
 
     @property
     def column_types(self) -> tuple[Hashable, ...] | None:
-        """Type of what each column sees, if known."""
+        """Type of the points that each column is about, if known."""
         return self._column_types
 
     def support(self) -> Rows:

@@ -75,7 +75,7 @@ def test_what_differs_is_named(change, says):
     assert says.split()[0] in text
     assert "'well'" in text
     assert "'ill'" in text
-    assert "metric='arrangement' sees arrangement alone" in text
+    assert "metric='arrangement' compares arrangement alone" in text
     assert noted(fields_of(np.random.default_rng(1)), exchange) == ""
     by_arrangement = noted(fields, exchange, "arrangement")
     assert bool(by_arrangement) == ("areas" in change)

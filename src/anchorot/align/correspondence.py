@@ -329,7 +329,8 @@ class Correspondence(WithFacts, ABC):
             Of the kind of the given ones; with None among them where points have no mass to vote.
         share : ndarray of shape (n,), or (m,)
             Of a point's mass that goes to points of its label: 1 where all do, 0 where there is none. Where classes lie
-            apart this is about the chance that the label is right; that whole classes were exchanged it does not see.
+            apart this is about the chance that the label is right; it does not detect that whole classes were
+            exchanged.
 
         Examples
         --------

@@ -7,11 +7,11 @@ from anchorot.space import Space
 
 
 def arrangement_energy(x: Space, y: Space, max_cost: float | None = None) -> float:
-    r"""Anchor Energy of two thinned fields of view: it sees which types of points are near which, and nothing else.
+    r"""Anchor Energy of two thinned fields of view: it depends only on which types of points are near which.
 
     Anchor Energy with types depends on the numbers of points of each type and on the size of the field of view as well.
-    Here every type is thinned at random to the least intensity that it has in both spaces, and what its points then
-    see is averaged over all ways to thin it. With :math:`C_{ib}(x)` the number of other points of type b within x of
+    Here every type is thinned at random to the lower of its intensities in the two spaces, and the distributions of the
+    costs of its points are averaged over all thinnings. With :math:`C_{ib}(x)` the number of other points of type b within x of
     point i, and :math:`q_b` the share of them that stay,
 
     .. math:: F_{cb}(x, k) = \frac{1}{n_c} \sum_{i \in c} P(\mathrm{Bin}(C_{ib}(x), q_b) \ge k), \quad

@@ -41,13 +41,13 @@ def anchor_energy(
     For p = 1 it is also twice the squared L2 distance of :math:`F(x, t) = \sum_i a_i [Q_i(t) \le x]`, the quantile
     functions' own distribution; it is computed as that square, so it is never negative and nothing cancels.
 
-    AE is a *squared* distance: ``sqrt(anchor_energy(x, y))`` obeys the triangle inequality, for p in {1, 2}. For
-    p >= 3 it is no distance and can be negative, and it is slow: by NumPy alone, about ten times as slow as p = 1, and
-    with weights about a hundred times. p = 2 sees only the mean quantile function of a space: very cheap, but weak.
+    AE is a *squared* distance: ``sqrt(anchor_energy(x, y))`` obeys the triangle inequality, for p in {1, 2}. For p >= 3
+    it is no distance and can be negative, and it is slow: by NumPy alone, about ten times as slow as p = 1, and with
+    weights about a hundred times. p = 2 compares only the mean quantile functions of the spaces: very cheap, but weak.
 
-    AE can be 0 for spaces whose anchors differ. p = 1 sees F alone: at each level t how the quantiles
-    :math:`Q_i(t)` are distributed over the anchors, but not which quantiles of different levels are of one anchor.
-    ``ground="w2"`` sees that too. It is the energy distance with the *unsquared* Wasserstein distance
+    AE can be 0 for spaces whose anchors differ. With p = 1 it depends on F alone: at each level t on how the quantiles
+    :math:`Q_i(t)` are distributed over the anchors, but not on which quantiles of different levels are of one anchor.
+    ``ground="w2"`` depends on that too. It is the energy distance with the *unsquared* Wasserstein distance
     :math:`W_2(h, g) = \|Q_h - Q_g\|` as ground,
 
     .. math:: 2\,E[W_2(h, g)] - E[W_2(h, h')] - E[W_2(g, g')],

@@ -223,10 +223,10 @@ def anchor_energy_estimate(
 ) -> EnergyEstimate:
     """Estimate the Anchor Energy between the populations that two spaces are samples of, with its error.
 
-    Two draws of one shape have an AE above 0, the larger the fewer their points. The estimate is free of that on
-    average. Its interval says whether what is left is more than chance; where a few points lie so far out that nobody
-    can tell, `is_reliable` is False. It extrapolates from random halves of both samples; the mathematics stands at the
-    top of this module, and how well it does in ``docs/two_samples.md``.
+    Two samples of one shape have an AE above 0, and the fewer their points, the larger it is. On average the estimate
+    is free of this noise. Its interval shows whether the rest is more than chance; `is_reliable` is False where a few
+    points lie too far out to tell. It extrapolates from random halves of both samples; the mathematics is at the top of
+    this module, and ``docs/two_samples.md`` shows how well it works.
 
     Parameters
     ----------

@@ -32,9 +32,8 @@ def anchor_energy_plan(
     An optimal coupling on the line matches equal quantiles, whatever p, so :math:`AEP_{kl} = \int A_t(k) B_t(l)\,dt`
     with :math:`A_t(k)` the share of anchors whose quantile at level t is the point k: a product of two matrices.
 
-    A mean of couplings is no coupling that anything is optimal for: its mass is spread over all points that look alike
-    from somewhere. It is quick, unique and smooth, and shows at a glance what resembles what; for which point is which,
-    take :func:`align`.
+    A mean of optimal couplings is not optimal itself: its mass is spread over all similar points. It is quick, unique
+    and smooth, and shows at a glance which points are similar; to match points, use :func:`align`.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def is_w2(ground: str, *, alone: bool) -> bool:
 def ground_rows(side: SpaceOrFeatures, robust: bool, threads: int) -> AnchorRows:
     """The anchors of positive weight; unequal weights stay as they are: divided by their sum they would round anew."""
     if isinstance(side, AnchorFeatures):
-        raise InputError("W2 needs spaces: AnchorFeatures keep every level by itself, which is all that W1 sees")
+        raise InputError("W2 needs spaces: AnchorFeatures sort every level separately, which is enough for W1 only")
     if isinstance(side, SpaceRows):
         return AnchorRows.of(side.ranked() if robust else side, threads)
     space = as_space(side, robust=robust)

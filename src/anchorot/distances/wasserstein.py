@@ -112,7 +112,7 @@ def anchor_wasserstein(
     .. math:: AW_p = \min_{P} \sum_{ij} P_{ij}\, OT_p(h_i, g_j) - \epsilon H(P),
               \qquad H(P) = -\sum_{ij} P_{ij} (\log P_{ij} - 1)
 
-    with the anchors :math:`h_i, g_j`, the distributions of costs that point i of x and point j of y see. It is the
+    with the anchors :math:`h_i, g_j`, the distributions of the costs of point i of x and of point j of y. It is the
     p-th power of a distance, not its root. Without regularisation it is the third lower bound of Gromov-Wasserstein
     (:func:`lower_bounds`).
 

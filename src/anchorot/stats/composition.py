@@ -57,9 +57,9 @@ def composition_test(
 ) -> CompositionTest:
     """Test whether groups differ in composition: in the shares of the types of their points.
 
-    It looks at how many points there are of each type, and not at where they are. Compositions are compared by the
-    squared Hellinger distance, the sum of squared differences of square roots of shares. Roots give rare types a say,
-    and shares may be 0.
+    It compares how many points of each type there are, not where they are. Compositions are compared by the squared
+    Hellinger distance, the sum of squared differences of square roots of shares. Roots give rare types more weight, and
+    shares may be 0.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def note_unlike_fields(
     advice = (
         "points near edges see fewer others, so compare fields of one size"
         if is_arrangement
-        else "these distances see that too; metric='arrangement' sees arrangement alone"
+        else "these distances depend on that too; metric='arrangement' compares arrangement alone"
         + ", and composition_test composition" * has_types
     )
     note_input(f"groups differ in {'; in '.join(differences)}: {advice}")
