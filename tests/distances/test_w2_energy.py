@@ -224,7 +224,7 @@ def test_options_that_do_not_go_with_w2_get_one_clear_line(options, message):
 
 
 def test_features_that_hold_levels_alone_are_refused():
-    with pytest.raises(ao.InputError, match="W2 needs spaces: AnchorFeatures keep every level by itself"):
+    with pytest.raises(ao.InputError, match="W2 needs spaces: AnchorFeatures sort every level separately"):
         energy(ao.AnchorFeatures.of(np.eye(3)), np.eye(3))
 
 

@@ -11,8 +11,8 @@ def arrangement_energy(x: Space, y: Space, max_cost: float | None = None) -> flo
 
     Anchor Energy with types depends on the numbers of points of each type and on the size of the field of view as well.
     Here every type is thinned at random to the lower of its intensities in the two spaces, and the distributions of the
-    costs of its points are averaged over all thinnings. With :math:`C_{ib}(x)` the number of other points of type b within x of
-    point i, and :math:`q_b` the share of them that stay,
+    costs of its points are averaged over all thinnings. With :math:`C_{ib}(x)` the number of other points of type b
+    within x of point i, and :math:`q_b` the share of them that stay,
 
     .. math:: F_{cb}(x, k) = \frac{1}{n_c} \sum_{i \in c} P(\mathrm{Bin}(C_{ib}(x), q_b) \ge k), \quad
         E = \sum_{c, b} \sum_k 2 \int_0^R (F_{cb} - G_{cb})^2 dx
