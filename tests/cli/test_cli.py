@@ -16,6 +16,8 @@ from tests.command_line import PAIR, PROGRAM, anchorot, assert_one_line
     [
         (["compare", "missing.npz", PAIR[0]], "anchorot: missing.npz: No such file or directory"),
         (["compare", __file__, PAIR[0]], "anchorot: test_cli.py: unknown ending '.py'"),
+        (["pairwise", PAIR[0], __file__], "anchorot: test_cli.py: unknown ending '.py'"),
+        (["pairwise", PAIR[0], "missing.npz"], "/missing.npz: No such file or directory"),
         (
             ["compare", PAIR[0], PAIR[1], "--point-metric", "x", "--kind", "points"],
             "anchorot: authors_1.txt: metric 'x'",

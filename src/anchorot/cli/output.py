@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ LOG_SECONDS = 30.0  # between two lines about the current step, where there is n
 FAILURE_STATUS = 2  # exit status of every error; 1 is Python's own, of a traceback
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 STDOUT = "standard output"
+INDEX_BEFORE_FILE = re.compile(r"^spaces\[\d+\]: (?=[^:]*[./][^:]*: )")  # commands are given files, not an indexed list
 # in messages of PyTorch, which has no separate class for memory errors on a CPU
 TORCH_SHORTAGE = ("can't allocate memory", "not enough memory", "out of memory")
 # newer versions of Typer bundle click, older ones import it: this is the class in both
@@ -172,7 +174,7 @@ def run(app: Callable[..., Any]) -> NoReturn:
         status = INTERRUPT_STATUS
     except Exception as error:
         if isinstance(error, AnchorotError):
-            leave(str(error))
+            leave(INDEX_BEFORE_FILE.sub("", str(error)))
         if (shortage := no_memory(error)) is not None:
             leave(str(shortage))
         if isinstance(error, OSError):
