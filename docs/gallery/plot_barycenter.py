@@ -2,7 +2,7 @@
 The mean of shapes that were never aligned
 ==========================================
 
-Six wobbly drawings of a heart and six of a star, each turned its own way, and nobody knows which point is which. What
+Six wobbly drawings of a heart and six of a star, each rotated differently, with no known matches between points. What
 is their mean? A *barycenter* is a cloud of points whose own distances are nearest to those of all six: nothing has to
 be aligned.
 """
@@ -47,7 +47,7 @@ for name, mean in means.items():
     print(f"{name}: loss {mean.losses[0]:.2f} at first, {mean.loss:.3f} in the end")
 
 # %%
-# Four of the drawings of each, and the barycenter, which may lie as it likes, or be mirrored.
+# Four of the drawings of each, and the barycenter, which may be rotated or mirrored.
 figure, axes = plt.subplots(2, 5, figsize=(11, 4.6), layout="constrained")
 for row, (name, own), color in zip(axes, drawings.items(), ("#b5352f", "#2f62ad"), strict=True):
     for ax, drawing in zip(row[:4], own, strict=False):

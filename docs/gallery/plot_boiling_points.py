@@ -2,8 +2,8 @@
 Boiling points from the skeletons of molecules
 ==============================================
 
-In 1947 Harry Wiener saw that the boiling points of alkanes follow from the lengths of paths between their carbon atoms.
-Anchor Energy compares just these paths, all of them at once; as the kernel of a Gaussian process it learns the rest.
+In 1947 Harry Wiener found that the boiling points of alkanes follow from the lengths of paths between their carbon
+atoms. Anchor Energy compares these paths. As the kernel of a Gaussian process it predicts boiling points.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Many spaces: a long run that survives being killed
 ==================================================
 
-All pairs of thousands of spaces may take a night. `pairwise` works in tiles; with a ``checkpoint`` each finished tile
-is kept in a folder, and a run that was killed goes on where it was, to the same bits.
+All pairs of thousands of spaces may take a night. `pairwise` works in tiles. With a ``checkpoint`` each finished tile
+is kept in a folder, and a run that was killed resumes where it stopped, with the same bits.
 """
 
 # %%
@@ -23,8 +23,8 @@ spaces, kinds = [[space for own in sets for space in own][i] for i in order], ki
 
 
 # %%
-# The spaces stand on a shelf, which gives each when it is asked for it, as a sequence that reads files would. There is
-# little memory, so spaces are asked for more than once. To play the power cut, the shelf breaks after a while.
+# The spaces are entries of a sequence that loads each when it is needed, as one that reads files would. Memory is
+# limited, so spaces are loaded more than once. To simulate a power cut, the sequence fails after a while.
 class Shelf:
     """A sequence of spaces that may break."""
 

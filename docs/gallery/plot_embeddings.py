@@ -3,12 +3,13 @@ Two networks' embeddings of the same images, aligned
 ====================================================
 
 Two networks of different widths and seeds learn to read digits. Their hidden layers have no coordinate in common, and
-nobody says which row is which. `align_embeddings` finds the rotation between them, and with it who is who; and the
-rotation holds for images that it has never seen.
+no matches are given. `align_embeddings` finds the rotation between them, and the matches with it. The rotation also
+holds for new images.
 """
 
 # %%
-# Both networks learn from 1200 images. What they make of the other 597 are the embeddings, the second one's shuffled.
+# Both networks learn from 1200 images. Their hidden layers for the other 597 are the embeddings, the second one's
+# shuffled.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -53,8 +54,8 @@ right.set_title("digits of images and of their matches", loc="left", weight="bol
 plt.show()
 
 # %%
-# The rotation of one half of the images holds for the other half too, which it has not seen: the row of the second
-# network that is nearest to where an image is carried is nearly always that of the same image.
+# The rotation found from one half of the images also holds for the other half: after the rotation, the nearest row of
+# the second network is nearly always that of the same image.
 half = np.arange(len(new)) < len(new) // 2
 fitted = ao.align_embeddings(first[half], second[half[order]], rng=0)
 carried = fitted.transform(first[~half])

@@ -2,8 +2,8 @@
 A first comparison
 ==================
 
-Rings, blobs and lines, three of each in different sizes. Anchor Energy sees shape and size; its robust form, on
-ranks, sees the shape alone.
+Rings, blobs and lines, three of each in different sizes. Anchor Energy depends on shape and size; its robust form, on
+ranks, on shape alone.
 """
 
 import matplotlib.pyplot as plt

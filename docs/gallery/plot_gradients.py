@@ -3,8 +3,7 @@ Gradients: let a cloud take a shape
 ===================================
 
 `anchorot.torch` has Anchor Energy and Anchor Wasserstein on tensors, with exact gradients, so that they can be losses.
-Here a cloud of random points in the plane flows into a shape, knowing nothing but the distances between its
-points.
+Here a cloud of random points in the plane moves into a shape that is given by the distances between its points alone.
 """
 
 # %%
@@ -20,8 +19,8 @@ heart = np.stack([16 * np.sin(angle) ** 3, 13 * np.cos(angle) - 5 * np.cos(2 * a
 wanted = aot.from_points(torch.tensor(heart / 10))
 
 # %%
-# Adam on the points themselves, by Anchor Wasserstein, which tells the parts of a shape apart better than AE. Any
-# differentiable thing could stand between parameters and points: a network that generates shapes, for instance.
+# Adam on the points themselves, by Anchor Wasserstein, which distinguishes the parts of a shape better than AE. Points
+# could also be the output of any differentiable function, such as a network that generates shapes.
 torch.manual_seed(0)
 points = (0.5 * torch.randn(80, 2, dtype=torch.float64)).requires_grad_()
 optimizer = torch.optim.Adam([points], lr=0.04)
@@ -36,7 +35,7 @@ for step in range(251):
         moments[step] = points.detach().numpy().copy()
 
 # %%
-# Only distances count, so the heart may lie as it likes, or be mirrored.
+# Only distances count, so the heart may be rotated or mirrored.
 figure = plt.figure(figsize=(12, 3.4), layout="constrained")
 axes = figure.subplots(1, 5, width_ratios=(1, 1, 1, 1, 1.3))
 for ax, (step, cloud) in zip(axes, moments.items(), strict=False):

@@ -2,8 +2,8 @@
 Does a model generate graphs like the real ones?
 ================================================
 
-A generator of graphs is good if nobody can tell its graphs from the real ones. The energy distance between two
-*collections* of graphs, with permutations of their labels, is a test of that: exact, and quick enough for thousands.
+A generator of graphs is good if its graphs cannot be distinguished from real ones. The energy distance between two
+*collections* of graphs, with permutations of their labels, tests this; it is quick enough for thousands of graphs.
 """
 
 # %%
@@ -28,7 +28,7 @@ models["random edges"] = [
 ]
 
 # %%
-# What stands for a graph is a choice: the degrees of its nodes, their clustering, or all shortest paths.
+# A graph can be represented by the degrees of its nodes, by their clustering, or by all shortest paths.
 statistics = ("degree", "clustering", "anchors")
 tests = {
     (model, statistic): ao.graph_model_test(real, graphs, statistic, rng=0)
@@ -70,6 +70,6 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Every impostor is found out by all three; other graphs of the same model are not accused by any.
+# All three tests reject every wrong model, and none rejects other graphs of the same model.
 for model in models:
     print(f"{model:15}", *(f"{statistic}: p = {tests[model, statistic].pvalue:.3f}" for statistic in statistics))

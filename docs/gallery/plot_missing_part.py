@@ -7,8 +7,8 @@ A scanner has lost the dog's head and one of its legs. A full alignment must put
 """
 
 # %%
-# Vertices of the mesh know which limb they are on: 1 and 2 are neck and head, 4 and 5 a front leg. Without their faces
-# the rest of the dog, in another pose, is our damaged scan.
+# Every vertex of the mesh is labelled with its limb: 1 and 2 are neck and head, 4 and 5 a front leg. Without their
+# faces the rest of the dog, in another pose, is our damaged scan.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,8 @@ for name, found in (("full", full), ("free", free)):
     print(f"{name}: {used[lost].mean():.0%} of the missing parts are matched, and {used[~lost].mean():.0%} of the rest")
 
 # %%
-# The whole dog is coloured from tail to nose, and the scan takes its colours from its matches. Forced to match all,
-# the alignment has turned the dog round: its tail must do for a head. Free to leave points out, it finds what is
+# The whole dog is coloured from tail to nose, and the scan takes its colours from its matches. If all points must be
+# matched, the alignment turns the dog round and maps its tail to the head. If points may be left out, it finds what is
 # missing and gets the rest right.
 place = whole.geometry.positions[whole.geometry.index, 0]
 figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), layout="constrained")

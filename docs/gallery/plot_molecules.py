@@ -2,10 +2,9 @@
 Molecules: structure and atoms together
 =======================================
 
-All 32 alcohols and ethers of the formula C₆H₁₄O have the same atoms and nearly the same skeletons. Whether the
-oxygen sits at an end (an alcohol) or inside (an ether) is nothing that paths alone can tell. With
-``attributes="types"`` Anchor Energy asks each atom not only how far the others are, but which of
-them are carbon and which oxygen.
+All 32 alcohols and ethers of the formula C₆H₁₄O have the same atoms and nearly the same skeletons. Paths alone do not
+show whether the oxygen is at an end (an alcohol) or inside (an ether). With ``attributes="types"`` Anchor Energy
+compares not only how far the other atoms are, but also which of them are carbon and which oxygen.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Which node is which in two networks
 ===================================
 
-Two records of one network: the second has lost a sixth of its edges, has some false ones, and calls its nodes by other
-names. Shortest paths are of little use here, since one false edge shortens many of them. `align_graphs` looks for the
+Two records of one network: the second has lost a sixth of its edges, has some false ones, and has other names for its
+nodes. Shortest paths are of little use here, since one false edge shortens many of them. `align_graphs` looks for the
 matching with the most common edges.
 """
 
@@ -28,8 +28,8 @@ found = ao.align_graphs(novel, copy, weight=False, rng=0)
 found
 
 # %%
-# How sure is each match? Nodes with the same neighbours are twins: nobody can say which of them is which, so that their
-# chance is shared.
+# How sure is each match? Nodes with the same neighbours are twins, which cannot be distinguished, so they share their
+# chance.
 surest, *_, least = sorted(zip(found.confidence, found.pairs(), strict=True), key=lambda pair: -pair[0])
 print("surest:", *surest[1], f"{surest[0]:.3f}")
 print("least sure:", *least[1], f"{least[0]:.3f}")

@@ -2,14 +2,14 @@
 Neurons, clustered by the shape of their trees
 ==============================================
 
-Distances along the branches of a neuron say how it is built: one long trunk, two bushes, or branches to all sides.
-Here five real neurons of a fruit fly, which ship with anchorot as SWC files, meet eighteen that were grown by a seed.
+Distances along the branches of a neuron show how it is built: one long trunk, two bushes, or branches to all sides.
+Here five real neurons of a fruit fly, which come with anchorot as SWC files, are compared with eighteen synthetic ones.
 """
 
 # %%
 # The real ones are of one type (DA1 projection neurons of the Janelia hemibrain, CC BY 4.0). With files of your own it
-# is ``ao.pairwise(sorted(Path("swc").glob("*.swc")), n_points=120)``. The fly is small: with ``robust=True`` trees are
-# compared whatever their size.
+# is ``ao.pairwise(sorted(Path("swc").glob("*.swc")), n_points=120)``. The fly is small: ``robust=True`` ignores the
+# size of trees.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.hierarchy import dendrogram, linkage

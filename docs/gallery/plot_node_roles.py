@@ -2,9 +2,9 @@
 Who plays which role in two social networks
 ===========================================
 
-A karate club of 34 members, and the 77 figures of *Les Misérables*: no node is in both. But a node sees how far away
-all others are, and that is a role: the one whom everybody is near to, the go-between, the hanger-on at the fringe.
-Anchor Wasserstein matches nodes whose views are alike.
+A karate club of 34 members, and the 77 figures of *Les Misérables*: no node is in both. But the distances of a node to
+all others describe its role: central, a link between two groups, or at the fringe. Anchor Wasserstein matches nodes
+with similar distances.
 """
 
 # %%
@@ -20,8 +20,8 @@ transport = ao.anchor_wasserstein(club, novel, robust=True, epsilon=0)
 transport
 
 # %%
-# Each member of the club sends its mass to the figures of the novel that are most like it. The four who are nearest
-# to everybody, and four at the fringe:
+# Each member of the club sends its mass to the figures of the novel that are most like it. The four with the smallest
+# distances, and four at the fringe:
 order = np.argsort(club.cost.mean(axis=1))
 for member in (*order[:4], *order[-4:]):
     figure_of = transport.plan[member].argmax()

@@ -2,8 +2,8 @@
 How much of an energy is noise?
 ===============================
 
-Two samples of one and the same shape have an Anchor Energy above zero: they are different points. The fewer the
-points, the more. `anchor_energy_estimate` says what is left between the shapes themselves, and its error.
+Two samples of the same shape have an Anchor Energy above zero, because they have different points: the fewer, the
+larger it is. `anchor_energy_estimate` estimates the energy between the shapes themselves, with its error.
 """
 
 # %%
@@ -31,8 +31,7 @@ print(estimates[1.2][-1])
 
 # %%
 # Grey: the plain energy, which is above zero even between equal shapes. Colour: the estimate with its 95 % interval.
-# Of equal shapes it covers zero at every size; of different ones it stands clear of zero as soon as there are points
-# enough.
+# For equal shapes it contains zero at every size; for different ones it excludes zero once there are enough points.
 truth = {0.5: 0.0, 1.2: ao.anchor_energy(torus(3000, 0.5, rng), torus(3000, 1.2, rng))}
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.3), layout="constrained", sharey=True)
 for ax, (radius, found), color in zip(axes, estimates.items(), ("#2f62ad", "#b5352f"), strict=True):

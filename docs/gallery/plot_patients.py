@@ -2,8 +2,8 @@
 Ten images of a patient are not ten patients
 ============================================
 
-Patients differ from each other, whatever group they are in. A test that permutes images finds these differences and
-takes them for one between the groups. Permute patients instead, and say how many ways there are to do that.
+Patients differ from each other, whatever group they are in. A test that permutes images mistakes these differences for
+one between the groups. Permute patients instead; the result says how many ways there are.
 """
 
 # %%
@@ -44,8 +44,8 @@ cohort = ao.from_cohort(images(np.random.default_rng(2)), **options)
 cohort
 
 # %%
-# The cohort knows whose each image is, so do its distances, and the test permutes patients. All 462 ways to divide
-# twelve patients into six and six are gone through. A plain array knows nothing: the test then permutes images.
+# The cohort stores the patient of each image, and so do its distances, so the test permutes patients. All 462 ways to
+# divide twelve patients into six and six are enumerated. A plain array has no patients, so the test permutes images.
 distances = ao.pairwise(cohort, attributes="types", max_cost=0.3, progress=False)
 by_patient = ao.group_test(distances, "group", rng=0)
 by_image = ao.group_test(np.asarray(distances), cohort.metadata["group"], rng=0)
@@ -53,8 +53,8 @@ print(f"{by_patient.unit} permuted: p = {by_patient.pvalue:.3f} of {by_patient.n
 print(f"{by_image.unit} permuted: p = {by_image.pvalue:.3f}")
 
 # %%
-# Chance, or a habit? Divide the same patients into two groups in a hundred other ways. None of them means anything, and
-# a test at 5 % should reject five.
+# Was that chance? Divide the same patients into two groups in a hundred other, arbitrary ways: a test at 5 % should
+# reject five.
 rng = np.random.default_rng(0)
 patient = np.array(cohort.subjects)
 found = {"patients permuted": [], "images permuted": []}

@@ -2,8 +2,8 @@
 A scikit-learn pipeline on shapes
 =================================
 
-Estimators take lists of spaces where others take rows of numbers. So a digit that was turned, or a graph, goes into
-pipelines, grid searches and cross-validation like anything else.
+Estimators take lists of spaces where others take rows of numbers. So rotated digits or graphs can be used in pipelines,
+grid searches and cross-validation.
 """
 
 # %%
@@ -34,7 +34,7 @@ for name, guess in predicted.items():
     print(f"{name}: {(guess == labels).mean():.1%} right, by chance {1 / 9:.0%}")
 
 # %%
-# Who is taken for whom. No pixel grid, no orientation: only distances between pixels with ink.
+# Which digits are confused. No pixel grid, no orientation: only distances between pixels with ink.
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.9), layout="constrained")
 for ax, (name, guess) in zip(axes, predicted.items(), strict=True):
     ConfusionMatrixDisplay.from_predictions(labels, guess, ax=ax, cmap="Blues", colorbar=False)

@@ -2,8 +2,8 @@
 Units and stray points: what ranks forgive
 ==========================================
 
-Nobody knows the units of a scan, and the scanner leaves stray points far from the body. Anchor Energy sees both. Its
-robust form compares ranks of costs instead of costs: units are gone, and a stray point is merely the farthest, however
+The units of a scan may be unknown, and scanners leave stray points far from the body. Anchor Energy depends on both.
+Its robust form compares ranks of costs instead: units do not matter, and a stray point is just the farthest, however
 far it is.
 """
 

@@ -3,11 +3,11 @@ Tissue: mixed or segregated, and at which scale
 ===============================================
 
 In some tissues immune cells are scattered among the others, in some they sit together in clumps. Both have as many
-cells of each type, and as many everywhere. What differs is who is near whom, and at what distance.
+cells of each type, and as many everywhere. They differ in which cells are near which, and at what distance.
 """
 
 # %%
-# One space a tissue: distances between cells, and their types as marks.
+# One space per tissue: distances between cells, and their types.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,7 +18,7 @@ found = ao.scale_test(tissues, tissues.labels, attributes="types", rng=0)
 found
 
 # %%
-# Without types, there is nothing to see: cells lie anywhere in both.
+# Without types there is no difference: cells lie anywhere in both.
 plain = ao.scale_test(tissues, tissues.labels, rng=0)
 print(f"with types p = {found.pvalue:.3f}, without p = {plain.pvalue:.3f}")
 

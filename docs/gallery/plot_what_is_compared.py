@@ -2,8 +2,8 @@
 What is compared: the anchors of two shapes
 ===========================================
 
-Anchor Energy never asks where a point is. It asks what the point *sees*: how far away the others are. Here is that
-question for two creatures, a dog and a lizard, measured along their skins.
+Anchor Energy does not use where a point is, only how far it is from all others. Here are these distances for two
+creatures, a dog and a lizard, measured along their skins.
 """
 
 # %%
@@ -18,8 +18,8 @@ dog
 
 # %%
 # Every point is an *anchor*. From the dog's nose, its tail is far; from the middle of its belly, nothing is. The
-# distances that an anchor sees are a distribution on the line, and its cumulative distribution function is a curve.
-# All curves of both creatures lie in one picture: what Anchor Energy integrates is the ink between red and blue.
+# distances of an anchor are a distribution on the line, and its cumulative distribution function is a curve. All curves
+# of both creatures lie in one picture: Anchor Energy integrates the area between red and blue.
 figure = plt.figure(figsize=(11, 5), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1, 1.5))
 for ax, creature, title in zip(left.subplots(2, 1), (dog, lizard), ("a dog", "a lizard"), strict=True):

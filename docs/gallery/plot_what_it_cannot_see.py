@@ -3,8 +3,8 @@ What Anchor Energy cannot see
 =============================
 
 Two different graphs can have an Anchor Energy of zero. AE compares the nearest costs of all points, their second
-nearest, and so on, level by level; it does not ask which of them one point sees together. Here is such a pair, of six
-nodes only, and what sees the difference.
+nearest, and so on, level by level; it does not use which of them belong to one point. Here is such a pair of graphs,
+with only six nodes, and methods that detect the difference.
 """
 
 # %%
@@ -21,8 +21,8 @@ x, y = (ao.from_graph(graph) for graph in graphs)
 print("isomorphic:", nx.is_isomorphic(*graphs))
 
 # %%
-# ``ground="w2"`` compares whole anchors with each other, and is zero only if all points see the same; it takes O(n³).
-# So does the transport between anchors (AW), and Gromov-Wasserstein sees more still.
+# ``ground="w2"`` compares whole anchors with each other, and is zero only if all anchors agree; it takes O(n³). So does
+# the transport between anchors (AW), and Gromov-Wasserstein detects even more.
 found = {
     "AE": ao.anchor_energy(x, y),
     'AE, ground="w2"': ao.anchor_energy(x, y, ground="w2"),
@@ -33,8 +33,8 @@ for name, value in found.items():
     print(f"{name:16} {value:.4f}")
 
 # %%
-# A row of a table is what one node sees: its distances, sorted. Each *column*, sorted, is the same in both tables, and
-# columns are all that AE compares; but the rows are not the same.
+# A row of a table has the distances of one node, sorted. Each *column*, sorted, is the same in both tables, and columns
+# are all that AE compares; but the rows are not the same.
 figure, axes = plt.subplots(1, 4, figsize=(12.5, 3.6), layout="constrained", width_ratios=(1, 1, 1, 1))
 for place, (graph, space) in enumerate(zip(graphs, (x, y), strict=True)):
     seen = np.sort(space.cost, axis=1).astype(int)

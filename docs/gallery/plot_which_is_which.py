@@ -20,8 +20,8 @@ found = ao.align(first, second)
 found
 
 # %%
-# Left and right are the same to distances, so a mirror image may be found, which is about as good: `runner_up` holds
-# the rival. Here the first scan is coloured by hand, and the second takes its colours over from its matches.
+# Distances do not distinguish left from right, so a mirror image may be found that is about as good: `runner_up` holds
+# the other alignment. Here the first scan is coloured by hand, and the second takes its colours over from its matches.
 places = first.geometry.positions[first.geometry.index]
 colour = places[:, 2] + 0.5 * places[:, 0]
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained", width_ratios=(1, 1, 0.9))
@@ -44,8 +44,8 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# `value` is the Gromov-Wasserstein loss that was reached, and `bound` what no alignment can be below: how far the loss
-# may be from the least, which says nothing of whether the matches are right. All starts that were tried:
+# `value` is the Gromov-Wasserstein loss that was reached, and `bound` is a lower bound for all alignments: it limits
+# how far the loss is from the least, but does not show whether the matches are right. All candidates:
 print(f"loss {found.value:.4f}, at least {found.bound:.4f}")
 for start in found.candidates:
     print(f"from {start.name:16} {start.objective:.4f}")
