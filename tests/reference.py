@@ -504,7 +504,8 @@ def naive_label_chances(masses, goals, points, codes, reliable):
     away = np.linalg.norm(points[:, None] - points, axis=2) + np.diag(np.full(len(points), np.inf))
     q, h = np.mean(codes[away.argmin(axis=1)] == codes), np.sum(p**2)
     across = np.linalg.norm(goals[:, None] - points, axis=2).min(axis=1)
-    c = (1 - q) / (q - h) * np.exp(2 * np.log(across).mean() - 2 * np.log(away.min(axis=1)).mean())
+    ratio = np.exp(2 * np.log(across).mean() - 2 * np.log(away.min(axis=1)).mean())
+    c = ((1 - h) / (q - h)) ** ratio - 1
     found = []
     for row in masses:
         votes = np.array([row[codes == k].sum() for k in range(n_kinds)])

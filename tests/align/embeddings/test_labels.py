@@ -57,18 +57,22 @@ def test_chances_are_those_of_labels_drawn_from_such_patches(strength, votes):
 
 
 def test_labels_that_neighbours_do_not_share_are_as_likely_as_they_are_common():
-    codes = np.arange(200) % 2
-    points = np.random.default_rng(0).normal(size=(200, 3))
-    points[1::2] = points[::2]  # twins of the other kind
-    assert concentration(points, points, codes, None) == np.inf
-    common = np.full(3, 0.4)
-    np.testing.assert_array_equal(shrunk(np.ones(3), np.array([1.0, 50, 0]), common, np.inf), common)
-    assert concentration(points, points, np.zeros(200, int), None) == 0
+    goals, points, codes, common = patches(1e9)
+    strength = concentration(goals, points, codes[:, :-1].ravel(), None)
+    np.testing.assert_allclose(shrunk(np.ones(3), np.array([1.0, 3, 0]), common, strength), common, atol=0.05)
+    assert concentration(goals, points, np.zeros(len(points), int), None) == 0
 
 
-def test_labels_of_the_same_objects_are_sure():
-    _, points, codes, _ = patches(1.0)
-    assert concentration(points, points, codes[:, :-1].ravel(), None) < 0.01
+@pytest.mark.parametrize("strength", [1.0, 1e9])
+def test_labels_of_the_same_objects_are_sure_whatever_their_neighbours_have(strength):
+    _, points, codes, _ = patches(strength)
+    assert concentration(points, points, codes[:, :-1].ravel(), None) < 0.02
+
+
+def test_the_further_away_voters_are_the_less_they_count():
+    goals, points, codes, _ = patches(1.0)
+    found = [concentration(goals * (1, *[1] * 11, far), points, codes[:, :-1].ravel(), None) for far in (0.1, 1, 3)]
+    assert found == sorted(found)
 
 
 @pytest.mark.parametrize("onto", ["first", "second"])

@@ -7,10 +7,11 @@ label is (K s + c p) / (K + c). In such a model two neighbours have the same lab
 
     q = (1 + c h) / (1 + c),    h = sum of p²,
 
-so that c = (1 - q) / (q - h) follows from the labels alone: q is the share of the points on the side of the labels
-whose nearest neighbour has the same one. The nearest point of the other side may be nearer than that, as where objects
-are common to both, or further away: c grows with its squared distance, since two points on one spot are one. Nothing is
-fitted to other data.
+which is 1 / (1 + c) of the way from h to 1. That share e = (q - h) / (1 - h) follows from the labels alone: q is the
+share of the points on the side of the labels whose nearest neighbour has the same one. The nearest point of the other
+side may be nearer than that, as where objects are common to both, or further away. Two points on one spot are one, and
+the share is taken to fall exponentially with the squared distance: at r times that of neighbours it is e to the power
+of r, and c = 1 / e**r - 1. Nothing is fitted to other data.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from anchorot._typing import Float64s, Floats, Int64s
 from anchorot.align.embeddings.candidates import MIN_VARIANCE, ROUNDING
 from anchorot.align.embeddings.pairs import nearest
 
-MIN_EXCESS = 1e-12  # of neighbours' agreement over that of any two points: below, neighbours say nothing
+MAX_LOG = 100.0  # of votes that frequencies count as: more make no difference
 
 
 def effective_votes(masses: Any) -> Float64s:
@@ -43,17 +44,14 @@ def concentration(goals: Floats, points: Floats, codes: Int64s, device: str | No
     by_chance = float(np.square(np.bincount(codes) / len(codes)).sum())
     if same == 1:
         return 0.0
-    if same <= by_chance + MIN_EXCESS:
-        return np.inf
+    excess = max((same - by_chance) / (1 - by_chance), 0.5 / len(points))  # so many points say no less
     least = max(ROUNDING * float(np.square(points).sum(axis=1).mean()), MIN_VARIANCE)
     across = nearest(goals, points, 1, device)[1][:, 0]
-    further = np.log(np.maximum(across, least)).mean() - np.log(np.maximum(away[:, 1], least)).mean()
-    return float(np.exp(further)) * (1 - same) / (same - by_chance)
+    ratio = np.exp(np.log(np.maximum(across, least)).mean() - np.log(np.maximum(away[:, 1], least)).mean())
+    return float(np.expm1(min(-ratio * np.log(excess), MAX_LOG)))
 
 
 def shrunk(share: Float64s, votes: Float64s, common: Float64s, strength: float) -> Float64s:
     """The chance of a label with that share of so many votes, which is `common` among all labels."""
-    if strength == np.inf:
-        return common
     weight = np.divide(votes, votes + strength, out=np.zeros(len(votes)), where=votes > 0)
     return weight * share + (1 - weight) * common
