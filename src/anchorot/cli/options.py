@@ -18,7 +18,15 @@ from anchorot.distances.w2_energy import GROUNDS
 from anchorot.exceptions import InputError, MissingExtraError
 from anchorot.io.options import NEUTRAL_OPTIONS, SEED, ReadOptions
 from anchorot.many.metric import ExtraOption
-from anchorot.many.metrics import EPSILON, METRICS, WITH_GRADIENT, WITH_PLAN, metric_options, with_option
+from anchorot.many.metrics import (
+    EPSILON,
+    METRICS,
+    WITH_ATTRIBUTES,
+    WITH_GRADIENT,
+    WITH_PLAN,
+    metric_options,
+    with_option,
+)
 from anchorot.search.preprocessing import METRICS_OF_AN_INDEX
 
 
@@ -211,17 +219,21 @@ GradientOption = Annotated[str, _choice(WITH_GRADIENT, "--metric", "--geometry")
 _others = tuple(name for name, kind in METRICS.items() if kind.power != USUAL_POWER)
 _powers = f"{USUAL_POWER}; {METRICS[_others[0]].power} for {_listed(_others)}"
 POption = Annotated[int | None, typer.Option("--p", help="Power of the costs.", min=1, show_default=_powers)]
+_with_attributes = _listed(WITH_ATTRIBUTES)
 AttributesOption = Annotated[
     str | None,
     option(
-        "For ae: also compare the types or features of points, if the files have them.",
+        f"For {_with_attributes}: also compare the types (for ae, or the features) of points, if the files have them.",
         metavar="[types|features]",
         callback=lambda value: None if value is None else _checked(ATTRIBUTES)(value),
     ),
 ]
 MaxCostOption = Annotated[
     float | None,
-    option("For ae: compare costs up to this one (default: all; with types in fields of view, the 10th neighbour)."),
+    option(
+        f"For {_with_attributes}: compare costs up to this one (default: all; with types in fields of view, the 10th "
+        "neighbour)."
+    ),
 ]
 GroundOption = Annotated[
     str,
