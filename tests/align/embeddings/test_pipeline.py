@@ -278,6 +278,16 @@ def test_known_pairs_find_the_map_of_noisy_sides_of_no_shape():
     assert (found.confidence[:20] == 1).all()
 
 
+def test_a_map_of_known_pairs_of_few_points_is_as_reliable_as_held_out_points_say():
+    rng = np.random.default_rng(0)
+    spectrum = np.arange(1, 81) ** -1.0
+    x = rng.normal(size=(120, 80)) * spectrum
+    y = (x + 0.5 * rng.normal(size=x.shape) * spectrum) @ turn(80)
+    found = ao.align_embeddings(x, y, seeds=[(i, i) for i in range(5)], rng=0)
+    assert found.hits(np.arange(120)) < 0.8
+    assert found.reliable < found.confidence[5:].mean() + 0.05
+
+
 def test_known_pairs_stay_matched_even_if_they_are_wrong():
     given = dict(enumerate(TRUTH[:20].tolist())) | {0: int(TRUTH[1]), 1: int(TRUTH[0])}
     found = ao.align_embeddings(POINTS, noisy(), seeds=given, rng=0)

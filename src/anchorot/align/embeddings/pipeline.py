@@ -17,7 +17,7 @@ from anchorot.align.correspondence import Candidate, excess_allowed, find_runner
 from anchorot.align.embeddings.candidates import Map, MapCandidate, Search
 from anchorot.align.embeddings.pairs import BlurredPairs
 from anchorot.align.embeddings.plausible import Judgement, judge
-from anchorot.align.embeddings.refine import Finished, carried, finish, fit_and_assign
+from anchorot.align.embeddings.refine import Finished, are_few, carried, finish, fit_and_assign
 from anchorot.align.embeddings.result import EmbeddingAlignment, check_embedding
 from anchorot.align.embeddings.retrieval import map_of_pairs
 from anchorot.align.embeddings.score import HeldOut, chances, held_out
@@ -209,9 +209,13 @@ class _Pipeline:
     def _judge(self, best: _Solution, maps: list[list[MapCandidate]], before: Judgement | None = None) -> Judgement:
         own = best.finished.matches >= 0
         agreed = float(best.chances[own].mean()) if own.any() else 0.0
-        return judge(
+        found = judge(
             best.finished, agreed, self._views, maps, self._candidates, self._rng, self._device, self._advance, before
         )
+        if self._known is not None and are_few(best.finished.sides):
+            # a rotation fitted to so few matches leaves little of them, right or wrong: held-out points alone can tell
+            return found._replace(reliable=found.weight * agreed)
+        return found
 
     def _result(self, best: _Solution, judgement: Judgement) -> EmbeddingAlignment:
         finished = best.finished
