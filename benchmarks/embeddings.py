@@ -361,7 +361,7 @@ def simulated_pairs(seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray, np
     """The same of simulated pairs."""
     for name, pair in (
         ("objects", objects(1, seed)),
-        ("objects told apart by length", lengths(1, seed)),
+        ("objects distinguished by length", lengths(1, seed)),
         ("clouds", clouds(800, 1, 0.2, seed)),
         ("clouds, overlap 0.66", clouds(800, 0.66, 0.2, seed)),
     ):

@@ -111,7 +111,7 @@ class Found(NamedTuple):
 def tasks(draw: int) -> Iterator[tuple[str, Callable[[], Task]]]:
     """All pairs of one draw, made when they are needed."""
     yield "objects", lambda: _simulated(objects(1, draw, POINTS))
-    yield "objects told apart by length", lambda: _simulated(lengths(1, draw, POINTS))
+    yield "objects distinguished by length", lambda: _simulated(lengths(1, draw, POINTS))
     yield "clouds, overlap 0.66", lambda: _simulated(clouds(POINTS, 0.66, 0.2, draw))
     yield "glosses, layers 6 and 3", lambda: _rows("glosses", ("sentence_layer6", "sentence_layer3"), WIDE_POINTS, draw)
     yield "words, 10 known pairs", lambda: _rows("words", ("token_table", "sentence_model"), POINTS, draw, 10)
