@@ -25,14 +25,18 @@ from anchorot.exceptions import MissingExtraError
 
 WARM_TEMPERATURES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # temperatures from where all starts are alike
 COOL_TEMPERATURES = (0.12, 0.06, 0.03)  # for a start that is nearly right
+COOLEST = COOL_TEMPERATURES[-1]
 STEPS_PER_TEMPERATURE = 12  # at one temperature
 MIN_MOVED_MASS = 1e-3  # of the mass moves in a step: go on to the next temperature
-MARGINAL_GOAL = 1e-3  # of a step's plan, in sum; callers round the last one
+MARGINAL_GOAL = 4e-3  # of a step's plan, in sum
+LAST_GOAL = 1e-3  # at the last temperature of few points and below; callers round the last one
 MOST_ITERATIONS = 60  # of Sinkhorn in a step
 LARGEST_LOG_SCALING = 25.0  # of u and v in float32, before they are absorbed
 LEAST_EXPONENT = -60.0  # of a kernel: below is nothing beside 1, and denormal in float32, which Intel is slow at
 LOOK_EVERY = 5  # iterations: at scalings; on a device, which must be waited for, also whether it is done
 MOST_STEPS = 60  # of assignment, or of conditional gradient
+HOPEFUL_STEPS = 20  # of conditional gradient as long as this one, after which the best objective must be reached
+HOPEFUL_ASSIGNMENTS = 5  # likewise; gains of assignments halve from one to the next
 MOST_ROUNDS = 12  # of swaps between two assignment steps
 MIN_GAIN = 1e-6  # of the objective, by a swap
 SWAP_LIMIT = 1.05  # times the best objective so far: from where swaps, which gain a few percent, are not tried
@@ -69,7 +73,7 @@ def anneal(
         for _ in range(most_steps):
             slope = problem.slope(plan)
             epsilon = temperature * problem.spread(slope)
-            found, _, g = entropic_step(slope, epsilon, a, b, g)
+            found, _, g = entropic_step(slope, epsilon, a, b, g, LAST_GOAL if temperature <= COOLEST else MARGINAL_GOAL)
             moved = _total_difference(found, plan)
             plan = found
             n_steps += 1
@@ -84,7 +88,7 @@ def _total_difference(plan: Any, other: Any) -> float:
     return float(library_of(plan).abs(difference, out=difference).sum((-1, -2)).max())
 
 
-def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any) -> tuple[Any, Any, Any]:
+def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any, goal: float = LAST_GOAL) -> tuple[Any, Any, Any]:
     """Entropic plan of the costs, loosely, from columns' potentials that are nearly right; the new potentials too.
 
     What belongs to a row alone cancels when its sum is made right, so that rows need no potentials to begin with. All
@@ -101,7 +105,7 @@ def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any) -> tuple[Any,
         xp.exp(kernel, out=kernel)
         rows = kernel.sum(-1)
         kernel *= (a / rows)[..., :, None]
-        u, v, n_iter, done = _scale(xp, kernel, a, b, n_iter)
+        u, v, n_iter, done = _scale(xp, kernel, a, b, n_iter, goal)
         g = g + epsilon[..., 0, :] * xp.log(v)
         if done or n_iter >= MOST_ITERATIONS:
             kernel *= u[..., :, None]
@@ -109,7 +113,7 @@ def entropic_step(cost: Any, epsilon: Any, a: Any, b: Any, g: Any) -> tuple[Any,
             return kernel, epsilon[..., 0] * (xp.log(u * a / rows) - top), g
 
 
-def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any, int, bool]:
+def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int, goal: float) -> tuple[Any, Any, int, bool]:
     """Sinkhorn's iteration on the scalings of a kernel whose row sums are a, until it is done or they grow large."""
     u, v = xp.ones_like(a), xp.ones_like(b)
     flipped = kernel.swapaxes(-1, -2)
@@ -120,7 +124,7 @@ def _scale(xp: Any, kernel: Any, a: Any, b: Any, n_iter: int) -> tuple[Any, Any,
         rows = (kernel @ v[..., None])[..., 0]
         n_iter += 1
         is_look = n_iter % LOOK_EVERY == 0
-        if (is_near or is_look) and float(abs(u * rows - a).sum(-1).max()) < MARGINAL_GOAL:
+        if (is_near or is_look) and float(abs(u * rows - a).sum(-1).max()) < goal:
             return u, v, n_iter, True
         u = a / rows
         if is_look and float(xp.maximum(abs(xp.log(u)).max(), abs(xp.log(v)).max())) > LARGEST_LOG_SCALING:
@@ -154,10 +158,13 @@ def sharpen(
     are taken there, in half the time.
     """
     if not are_equal_points(a, b):
-        return conditional_gradient(problem, round_to_marginals(plan, a, b), a, b)
-    matches, n_steps, converged = _match(problem, plan, a, b, SWAP_LIMIT * best, single)
-    found = conditional_gradient(problem, plan_of(matches), a, b)
-    return found._replace(n_steps=found.n_steps + n_steps, converged=found.converged and converged)
+        return conditional_gradient(problem, round_to_marginals(plan, a, b), a, b, best=best)
+    matched = _match(problem, plan, a, b, SWAP_LIMIT * best, single)
+    found = plan_of(matched.matches)
+    if matched.is_fixed or matched.value > best:
+        return Sharp(found, problem.value_of_matches(matched.matches), matched.n_steps, matched.converged)
+    end = conditional_gradient(problem, found, a, b)
+    return end._replace(n_steps=end.n_steps + matched.n_steps, converged=end.converged and matched.converged)
 
 
 def conditional_gradient(
@@ -166,8 +173,12 @@ def conditional_gradient(
     a: Float64s,
     b: Float64s,
     most_steps: int = MOST_STEPS,
+    best: float = np.inf,
 ) -> Sharp:
-    """Go from vertex to vertex of the set of plans, each time as far as the objective falls."""
+    """Go from vertex to vertex of the set of plans, each time as far as the objective falls.
+
+    What falls too slowly to come down to `best` is left where it is.
+    """
     product = problem.product(plan)
     value = float(problem.value(plan, product))
     least = MIN_DESCENT * (abs(float(problem.value_of_product(a, b))) or 1.0)
@@ -179,6 +190,8 @@ def conditional_gradient(
             return Sharp(plan, value, step, True)
         way = towards - plan
         fall = float((slope * way).sum())
+        if value + HOPEFUL_STEPS * fall > best:
+            return Sharp(plan, value, step, False)
         product_there = problem.product(towards)
         bend = float(problem.value(towards, product_there)) - value - fall  # value + t fall + t² bend along the way
         length = 1.0 if bend <= 0 else min(1.0, max(0.0, -fall / (2 * bend)))
@@ -224,22 +237,32 @@ def plan_of(matches: Int64s) -> Float64s:
     return plan
 
 
+class Matched(NamedTuple):
+    """Where assignment steps and swaps ended."""
+
+    matches: Int64s
+    value: float
+    n_steps: int
+    converged: bool
+    is_fixed: bool  # the last assignment was that of the matches themselves
+
+
 def _match(
     problem: Quadratic, plan: Float64s, a: Float64s, b: Float64s, limit: float, single: Quadratic | None
-) -> tuple[Int64s, int, bool]:
+) -> Matched:
     n_steps = 0
     if single is not None:
         tiny = SINGLE_PRECISION_LIMIT * float(problem.value_of_product(a, b))
         assign = Assignments(a.astype(np.float32), b.astype(np.float32))
         first = assign(single.slope(plan.astype(np.float32)))
-        matches, n_steps, converged = descend(single, first, assign, limit, enough=tiny)
-        if problem.value_of_matches(matches) > tiny:
-            return matches, n_steps, converged
-        limit = min(limit, tiny)
+        found = descend(single, first, assign, limit, enough=tiny)
+        if found.value > tiny:
+            return found
+        limit, n_steps = min(limit, tiny), found.n_steps
     assign = Assignments(a, b)
-    first = assign(problem.slope(plan)) if single is None else matches
-    matches, more, converged = descend(problem, first, assign, limit)
-    return matches, n_steps + more, converged
+    first = assign(problem.slope(plan)) if single is None else found.matches
+    found = descend(problem, first, assign, limit)
+    return found._replace(n_steps=n_steps + found.n_steps)
 
 
 def descend(
@@ -249,24 +272,27 @@ def descend(
     limit: float,
     least_gain: float = MIN_GAIN,
     enough: float = -np.inf,
-) -> tuple[Int64s, int, bool]:
-    """Assignment steps and swaps in turn, until neither helps; also the number of steps, and whether they sufficed.
+) -> Matched:
+    """Assignment steps and swaps in turn, until neither helps or steps run out.
 
     `assign` finds a matching of small linear costs. Problems are of NumPy arrays or of tensors, matchings of arrays.
-    Objectives above `limit` are not worth swaps, and those up to `enough` not worth steps.
+    Objectives above `limit` are not worth swaps, nor steps that hardly come nearer, and those up to `enough` no steps.
     """
     value = problem.value_of_matches(matches)
     for step in range(MOST_STEPS):
         if value <= enough:
-            return matches, step, True
+            return Matched(matches, value, step, True, False)
         better = assign(problem.slope_of_matches(matches))
-        there = problem.value_of_matches(better)
+        is_fixed = np.array_equal(better, matches)
+        there = value if is_fixed else problem.value_of_matches(better)
+        if value - HOPEFUL_ASSIGNMENTS * (value - there) > limit:
+            return Matched(better, there, step + 1, False, False)
         if there >= value * (1 - least_gain) and value <= limit:
             better, there = _swap(problem, matches, value)
         if there >= value * (1 - least_gain):
-            return matches, step + 1, True
+            return Matched(matches, value, step + 1, True, is_fixed)
         matches, value = better, there
-    return matches, MOST_STEPS, False
+    return Matched(matches, value, MOST_STEPS, False, False)
 
 
 class Assignments:

@@ -23,7 +23,7 @@ import numpy as np
 from anchorot._typing import Float64s, Floats, Int64s
 
 MOST_ATOMS = 4  # times n + m entries: a plan of fewer is summed over pairs of its entries, which cannot cancel
-MIN_SPARSE_SIZE = 250_000  # entries of a plan, from where it pays to look whether it is sparse
+MIN_SPARSE_SIZE = 20_000  # entries of a plan, from where it pays to look whether it is sparse
 SMALLEST_SINGLE = 1e-30  # what float32 still tells from zero
 RANKS = (32, 64, 128, 256, 512)  # that are tried, doubled, until the error is small enough
 LARGE_ERROR = 0.2  # of what is left of the costs, by its norm, once their mean is taken out
@@ -97,10 +97,9 @@ class Quadratic:
         """The objective of the plan a bᵀ / Σ a, by products with vectors alone; of NumPy arrays."""
         x, y = self._sides
         b = b / a.sum()
-        reward = np.outer(x.even @ a, y.even @ b)
-        if self._is_skew:
-            reward += np.outer(x.skew @ a, y.skew @ b)  # K' is skew: T K' = - a (K' b)ᵀ
-        return self.value(np.outer(a, b), reward)
+        found = a @ x.squares @ a * b.sum() ** 2 + b @ y.squares @ b * a.sum() ** 2
+        found = self.alpha * (found - 2 * (a @ x.even @ a) * (b @ y.even @ b))  # aᵀ K a = 0: K is skew
+        return found if self.features is None else found + (1 - self.alpha) * (a @ self.features @ b)
 
     def moments(self, plan: Any) -> tuple[Any, Any]:
         """C² r and C'² s, of the plan's own marginals: a column and a row."""
@@ -308,10 +307,7 @@ class Approximations:
     Where no factors are accurate enough, few of them are given, to be corrected, or the whole.
     """
 
-    def __init__(
-        self, cost_x: Floats, cost_y: Floats, features: Floats | None, alpha: float, is_corrected: bool
-    ) -> None:
-        self._is_corrected = is_corrected
+    def __init__(self, cost_x: Floats, cost_y: Floats, features: Floats | None, alpha: float) -> None:
         self._whole = Quadratic(cost_x, cost_y, features, alpha)
         factors = factors_of(cost_x, SMALL_ERROR), factors_of(cost_y, SMALL_ERROR)
         self._factors = None if factors[0] is None or factors[1] is None else (factors[0], factors[1])
@@ -321,8 +317,6 @@ class Approximations:
         if self._factors is None:
             return self._whole
         if any(own.missed[-1] > largest_error for own in self._factors):
-            if not self._is_corrected:
-                return self._whole
             largest_error = LARGE_ERROR
         x, y = (own.truncate(max(largest_error, float(own.missed[-1]))) for own in self._factors)
         return FactoredQuadratic(self._whole, x, y)

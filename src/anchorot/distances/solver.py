@@ -25,6 +25,8 @@ from anchorot.distances.descent import (
     STEPS_PER_TEMPERATURE,
     Sharp,
     anneal,
+    are_equal_points,
+    cheapest_plan,
     conditional_gradient,
     round_to_marginals,
     sharpen,
@@ -41,20 +43,27 @@ from anchorot.distances.quadratic import (
     on_host,
     plan_loss,
 )
-from anchorot.distances.starts import LARGE_STARTS, LAST_RESORT, STARTS, StartingPlan, anchor_starts, starting_plans
+from anchorot.distances.starts import (
+    LARGE_STARTS,
+    LAST_DOUBT,
+    LAST_RESORT,
+    STARTS,
+    StartingPlan,
+    anchor_starts,
+    starting_plans,
+)
 from anchorot.exceptions import InputError
 from anchorot.space import Space
 
 MIN_EXTRA_MASS = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms
 MIN_SHARE = 1e-9  # of the mass that is matched: less is lost in the rounding of the rest
 MAX_TWIN_DIFFERENCE = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
-MAX_DEVIATIONS = 4.0  # deviations from the median distortion: beyond, a point is not matched if the mass is free
-DISTORTION_ROUNDING = 1e-6  # of the unit of costs, beside that
-ROUNDS = 4  # of trimming, at the most
 MANY_POINTS = 800  # from where not every start is sharpened
 LANDMARKS = 400  # points of each side, aligned first beyond MANY_POINTS; half as many as are aligned without them
 LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")  # two results from the same landmarks: they confirm nothing
 MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up
+SETTLED_RATIO = 1.001  # times the least objective: two starts that end below have found the same,
+SHARPENED_RATIO = 1.01  # as has one that was sharpened at once, and so ends a little above
 RACE_TEMPERATURE = 0.06  # down to here it is settled which starts go on, and of many points costs are approximate
 STEPS_PER_CORRECTION = 6  # that may be taken before what factors of the costs miss is computed again
 RESOLVED_POINTS = 500  # points that the last temperature of few points still tells apart; it falls with their number
@@ -70,6 +79,10 @@ class Found(NamedTuple):
     seconds: float
     n_iter: int
     converged: bool
+    is_annealed: bool  # or sharpened at once
+
+
+Judge = Callable[[list[Found]], bool]  # whether an alignment is all but certain, by what starts have led to
 
 
 class Limits(NamedTuple):
@@ -129,7 +142,7 @@ class Setting(NamedTuple):
         if self.device is not None:
             whole = Quadratic(*parts)
             return lambda temperature: whole
-        approximate = cache(Approximations(*parts, is_corrected=self.is_large).at)
+        approximate = cache(Approximations(*parts).at)
         return lambda temperature: approximate(self.error_at(temperature))
 
     def error_at(self, temperature: float) -> float:
@@ -203,8 +216,7 @@ def _landmark_starts(setting: Setting, share: float | None, rng: RngLike) -> lis
     inside = np.ix_(first[0], second[0])
     features = None if setting.features is None else setting.features[inside]
     part = setting._replace(x=first[1], y=second[1], features=features)
-    starts = [start for start in anchor_starts(part.x, part.y, rng, part.threads) if start.name != "near"]
-    found = solve(part, starts, share, is_race=True)
+    found = solve(part, anchor_starts(part.x, part.y, rng, part.threads), share, is_race=True)
     least = MAX_OBJECTIVE_RATIO * found[0].objective
     rivals = [
         one for one in found if one.objective <= least and np.abs(one.plan - found[0].plan).sum() > one.plan.sum()
@@ -236,32 +248,33 @@ class Soft(NamedTuple):
     objective: float = 0.0  # of many points, approximately
     twin: int | None = None  # the number of another start that has led to the same plan, and goes on alone
     is_given_up: bool = False
+    is_found: bool = False  # is sharp already
 
     @property
     def is_racing(self) -> bool:
         """Whether it goes on."""
-        return self.twin is None and not self.is_given_up
+        return self.twin is None and not self.is_given_up and not self.is_found
 
 
 def solve(
-    setting: Setting, starts: list[StartingPlan], share: float | None, is_race: bool | None = None
+    setting: Setting,
+    starts: list[StartingPlan],
+    share: float | None,
+    is_race: bool | None = None,
+    is_sure: Judge = lambda found: True,
 ) -> list[Found]:
-    """Go from all starts; the best comes first. In a race, as between many points, what promises little is given up."""
+    """Go from one start after the other until two agree; the best comes first.
+
+    In a race, as between many points, they go side by side, and what promises little is given up. If what two agree on
+    is not sure, as `is_sure` judges, one more is tried.
+    """
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
     solver = _Solver(setting, limits, setting.is_large if is_race is None else is_race)
-    later = [start for start in starts if start.name == LAST_RESORT] if setting.is_large and len(starts) > 1 else []
-    softs = solver.anneal([solver.begin(start) for start in starts if start not in later], np.inf, RACE_TEMPERATURE)
-    if later and not _agree(softs):
-        softs += solver.anneal([solver.begin(start) for start in later], np.inf, RACE_TEMPERATURE)
-        softs = solver.leave_out(softs, RACE_TEMPERATURE)
-    softs = solver.anneal(softs, RACE_TEMPERATURE, 0.0)
-    found: dict[int, Found] = {}
-    for k in sorted(range(len(softs)), key=lambda k: softs[k].objective):
-        if softs[k].twin is None:
-            found[k] = solver.finish(softs[k], min((one.objective for one in found.values()), default=np.inf))
-    for k, soft in enumerate(softs):
-        if soft.twin is not None:
-            found[k] = found[_root(softs, k)]._replace(name=soft.start.name, seconds=soft.seconds, n_iter=soft.n_steps)
+    return ranked((solver.race if solver.is_race else solver.try_in_turn)(starts, is_sure))
+
+
+def ranked(found: dict[int, Found]) -> list[Found]:
+    """Sharp plans first, by their objectives."""
     return sorted(found.values(), key=lambda one: (not one.is_sharp, one.objective))
 
 
@@ -278,11 +291,19 @@ def _agree(softs: list[Soft]) -> bool:
     return len(names) > 1 and not names <= set(LANDMARK_STARTS)
 
 
+def _is_settled(found: dict[int, Found]) -> bool:
+    """Whether two starts agree on the best."""
+    least = min(one.objective for one in found.values())
+    ratios = {True: SETTLED_RATIO, False: SHARPENED_RATIO}
+    return sum(one.objective <= ratios[one.is_annealed] * least for one in found.values()) > 1
+
+
 class _Solver:
     """Anneals and sharpens; what all starts need for that is made once."""
 
     def __init__(self, setting: Setting, limits: Limits | None, is_race: bool) -> None:
-        self._setting, self._limits, self._is_race = setting, limits, is_race
+        self.is_race = is_race
+        self._setting, self._limits = setting, limits
         self._a, self._b = (setting.x.weights, setting.y.weights) if limits is None else limits
         self._objectives = setting.annealed_objectives()
         self._exact = setting.exact()
@@ -291,6 +312,35 @@ class _Solver:
         """A start that takes its first step next."""
         limits = self._limits
         return Soft(start, self._setting.single(start.plan if limits is None else limits.extended(start.plan)))
+
+    def try_in_turn(self, starts: list[StartingPlan], is_sure: Judge) -> dict[int, Found]:
+        """One start after the other, until two agree on the best, and it is sure or the product plan was tried too.
+
+        Where a part is to be matched, all of them: what has no match misleads all but "near" in the same way.
+        """
+        softs: list[Soft] = []
+        found: dict[int, Found] = {}
+        for start in starts:
+            softs += self.anneal([self.begin(start)], np.inf, RACE_TEMPERATURE)
+            softs = self.leave_out(softs, RACE_TEMPERATURE)
+            found = self.finish(softs, found)
+            is_settled = self._limits is None and _is_settled(found)
+            if is_settled and (start.name == LAST_RESORT or is_sure(ranked(found))):
+                break
+        return found
+
+    def race(self, starts: list[StartingPlan], is_sure: Judge) -> dict[int, Found]:
+        """Starts side by side; the product plan if no two agree, and "near" if the best is not sure."""
+        later = [start for start in starts if start.name in (LAST_RESORT, LAST_DOUBT)] if len(starts) > 1 else []
+        softs = self.anneal([self.begin(start) for start in starts if start not in later], np.inf, RACE_TEMPERATURE)
+        last = {start.name: self.begin(start) for start in later}
+        if LAST_RESORT in last and not _agree(softs):
+            softs += self.anneal([last[LAST_RESORT]], np.inf, RACE_TEMPERATURE)
+            softs = self.leave_out(softs, RACE_TEMPERATURE)
+        found = self.finish(softs, {})
+        if LAST_DOUBT in last and not is_sure(ranked(found)):
+            found = self.finish([*softs, last[LAST_DOUBT]], found)
+        return found
 
     def anneal(self, softs: list[Soft], warmest: float, coolest: float) -> list[Soft]:
         """Go through the starts' temperatures below one, down to another, side by side.
@@ -314,16 +364,30 @@ class _Solver:
             twin = next((j for j in racing[:place] if found[j].is_racing and _are_alike(softs[j], softs[k])), None)
             found[k] = softs[k]._replace(twin=twin)
         racing = [k for k in racing if found[k].is_racing]
-        if self._is_race:
+        if self.is_race:
             problem = self._objective(temperature)
             values = {k: float(problem.value(softs[k].plan)) for k in racing}
+            least = max(min(values.values(), default=0.0), 0.0)  # of copies, rounding is left
             for k, value in values.items():
-                is_given_up = value > MAX_OBJECTIVE_RATIO * min(values.values())
+                is_given_up = value > MAX_OBJECTIVE_RATIO * least
                 found[k] = softs[k]._replace(objective=value, is_given_up=is_given_up)
         return found
 
-    def finish(self, soft: Soft, best: float) -> Found:
-        """Sharpen a plan that was not given up; `best` is the least objective so far."""
+    def finish(self, softs: list[Soft], found: dict[int, Found]) -> dict[int, Found]:
+        """Anneal to the end and sharpen what is not among those found yet; first what promises most."""
+        softs = self.anneal([soft._replace(is_found=k in found) for k, soft in enumerate(softs)], RACE_TEMPERATURE, 0.0)
+        found = dict(found)
+        for k in sorted(range(len(softs)), key=lambda k: (not softs[k].n_steps, softs[k].objective)):
+            if softs[k].twin is None and k not in found:
+                found[k] = self._finish(softs[k], list(found.values()))
+        for k, soft in enumerate(softs):
+            if soft.twin is not None and k not in found:
+                one = found[_root(softs, k)]
+                found[k] = one._replace(name=soft.start.name, seconds=soft.seconds, n_iter=soft.n_steps)
+        return found
+
+    def _finish(self, soft: Soft, found: list[Found]) -> Found:
+        """Sharpen a plan that was not given up, unless it is about to end like one that was found."""
         begin = time.perf_counter()
         if soft.n_steps and not soft.is_given_up:
             soft = self._cool(soft, *self._setting.fine_temperatures)
@@ -331,12 +395,20 @@ class _Solver:
         if soft.is_given_up:
             sharp = Sharp(plan, float(self._single.value(plan.astype(np.float32))), 0, converged=False)
         else:
-            sharp = self._sharpen(plan, best)
+            if not soft.n_steps and found and self._limits is None and are_equal_points(self._a, self._b):
+                plan = cheapest_plan(self._single.slope(plan.astype(np.float32)), self._a, self._b)
+                twin = next((one for one in found if np.abs(one.plan - plan).sum() < MAX_TWIN_DIFFERENCE), None)
+                if twin is not None:
+                    self._setting.advance(1)
+                    return twin._replace(name=soft.start.name, seconds=time.perf_counter() - begin, n_iter=1)
+            sharp = self._sharpen(plan, min((one.objective for one in found), default=np.inf))
             sharp = sharp._replace(objective=self._setting.objective(sharp.plan))
         self._setting.advance(1)
         seconds, n_iter = soft.seconds + time.perf_counter() - begin, soft.n_steps + sharp.n_steps
         is_sharp = not soft.is_given_up
-        return Found(sharp.plan, sharp.objective, is_sharp, soft.start.name, seconds, n_iter, sharp.converged)
+        is_annealed = soft.n_steps > 0
+        name = soft.start.name
+        return Found(sharp.plan, sharp.objective, is_sharp, name, seconds, n_iter, sharp.converged, is_annealed)
 
     def _inner(self, soft: Soft) -> Float64s:
         """The plan between the points themselves."""
@@ -370,8 +442,7 @@ class _Solver:
     def _sharpen(self, plan: Float64s, best: float) -> Sharp:
         limits = self._limits
         if limits is None:
-            single = self._single if self._setting.is_large else None
-            return sharpen(self._exact, plan, self._a, self._b, best, single)
+            return sharpen(self._exact, plan, self._a, self._b, best, self._single)
         sharp = conditional_gradient(Partial(self._exact), limits.extended(plan), *limits)
         return sharp._replace(plan=sharp.plan[:-1, :-1])
 
@@ -383,51 +454,6 @@ class _Solver:
 def _are_alike(one: Soft, other: Soft) -> bool:
     """Whether both lead to the same sharp plan."""
     return float(abs(one.plan - other.plan).sum()) < MAX_TWIN_DIFFERENCE * float(one.plan.sum())
-
-
-def solve_freely(setting: Setting, starts: list[StartingPlan]) -> list[Found]:
-    """Match all that can be, then leave out what fits far worse than the rest, until that stays the same.
-
-    How much worse is too much is settled by the first result: what is left always fits better than what was there, and
-    a limit that went down with it would end at the few points that fit best.
-    """
-    share, limits = 1.0, None
-    for _ in range(ROUNDS):
-        found = solve(setting, starts, share)
-        distortions = _distortions(setting.exact(), found[0].plan)
-        limits = limits or [_limit(own) for _, own in distortions]
-        kept = min(
-            float(mass[own <= limit].sum() / mass.sum()) for (mass, own), limit in zip(distortions, limits, strict=True)
-        )
-        if kept > 1 - 1e-3 or share * kept < MIN_SHARE:  # as it stays, or nothing would be left
-            break
-        share *= kept
-    return found
-
-
-def _distortions(problem: Quadratic, plan: Float64s) -> list[tuple[Float64s, Float64s]]:
-    """Of either side's matched points: their mass, and the root of what each adds to the objective per mass.
-
-    Without features that is how far its costs are distorted, root mean square. The loss is a mean over pairs, of which
-    a point sees as much as is matched; features are the point's own, so what they add does not depend on that.
-    """
-    total = plan.sum()
-    cost = problem.slope_of_loss(plan) * plan / (2 * total)
-    if problem.features is not None:
-        cost += (1 - problem.alpha) * problem.features * plan
-    found = []
-    for axis in (1, 0):
-        mass = plan.sum(axis=axis)
-        is_matched = mass > 0
-        squares = cost.sum(axis=axis)[is_matched] / mass[is_matched]
-        found.append((mass[is_matched], np.sqrt(np.maximum(squares, 0))))
-    return found
-
-
-def _limit(distortions: Float64s) -> float:
-    """From where a distortion is far from the others, and more than rounding."""
-    middle = np.median(distortions)
-    return float(middle + MAX_DEVIATIONS * 1.4826 * np.median(np.abs(distortions - middle))) + DISTORTION_ROUNDING
 
 
 def in_single(array: Floats, device: str | None) -> Any:

@@ -195,7 +195,7 @@ class Entry:
         assign = Assignment(len(self._a), soft.new_empty(0, dtype=self._precision))
         first = assign(self._device.slope(soft.to(self._precision)))
         gain = MIN_GAIN if len(first) <= MAX_DOUBLE_POINTS else COARSE_GAIN
-        matches, n_steps, converged = descend(self._device, first, assign, SWAP_LIMIT * best, gain)
+        matches, _, n_steps, converged, _ = descend(self._device, first, assign, SWAP_LIMIT * best, gain)
         return self._result(matches, None, n_steps, converged)
 
     @property

@@ -169,7 +169,7 @@ def test_factors_miss_what_they_say():
 def test_corrected_factors_are_right_at_their_plan_and_nearly_so_around():
     x, y = paths(200, 0), paths(200, 1)
     rng = np.random.default_rng(0)
-    whole, rough = Quadratic(x, y), Approximations(x, y, None, 1.0, is_corrected=True).at(SMALL_ERROR)
+    whole, rough = Quadratic(x, y), Approximations(x, y, None, 1.0).at(SMALL_ERROR)
     plan, other = (rng.dirichlet(np.ones(200), 200).astype(np.float32) / 200 for _ in range(2))
     right = rough.corrected(plan, SMALL_ERROR)
     np.testing.assert_allclose(right.slope(plan), whole.slope(plan), atol=1e-5 * np.abs(whole.slope(plan)).max())
@@ -181,7 +181,7 @@ def test_corrected_factors_are_right_at_their_plan_and_nearly_so_around():
 def test_factors_that_are_accurate_need_no_correction():
     points = np.random.default_rng(0).normal(size=(200, 2))
     cost = np.square(points[:, None] - points).sum(-1).astype(np.float32)
-    problem = Approximations(cost, cost, None, 1.0, is_corrected=True).at(LARGE_ERROR)
+    problem = Approximations(cost, cost, None, 1.0).at(LARGE_ERROR)
     assert problem.corrected(np.full((200, 200), 1 / 200**2, np.float32), LARGE_ERROR) is problem
 
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anchorot as ao
-from anchorot.distances.quadratic import Quadratic
 from tests.strategies import examples, spaces, weight_vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:no alignment was found that can be trusted")
@@ -202,17 +201,6 @@ def test_every_alignment_is_made_of_numbers(data):
         options["alpha"] = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
     start = data.draw(st.sampled_from(["anchors", "near", "middle", "aw", "aep", "product"]))
     check_numbers(ao.align(x, y, robust=data.draw(st.booleans()), start=start, rng=0, **options))
-
-
-def test_how_badly_a_point_fits_does_not_depend_on_how_much_else_is_matched():
-    rng = np.random.default_rng(0)
-    problem = Quadratic(grid(6, 0), grid(5, 1), rng.uniform(size=(6, 5)), 0.4)
-    plan = rng.uniform(size=(6, 5)) / 30
-    whole, half = (solver._distortions(problem, share * plan) for share in (1.0, 0.5))
-    for (mass, own), (less, same) in zip(whole, half, strict=True):
-        np.testing.assert_allclose(less, mass / 2)
-        np.testing.assert_allclose(same, own)
-        assert (mass * own**2).sum() / plan.sum() == pytest.approx(problem.value(plan / plan.sum()), rel=1e-12)
 
 
 # -- one clear line ------------------------------------------------------------------------------------------------

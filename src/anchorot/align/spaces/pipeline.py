@@ -29,6 +29,7 @@ from anchorot.align.plans import matches_of, share_differing
 from anchorot.align.spaces.landmarks import DenseAlignment, align_densely
 from anchorot.align.spaces.result import Alignment, HeavyProblem
 from anchorot.align.spaces.score import Evidence
+from anchorot.distances.free_mass import solve_freely
 from anchorot.distances.landmarks import Distances
 from anchorot.distances.lazy_distances import MeshDistances, PointDistances, distances_of, is_mesh
 from anchorot.distances.quadratic import Quadratic, plan_loss, spread
@@ -40,7 +41,6 @@ from anchorot.distances.solver import (
     Setting,
     chosen_starts,
     solve,
-    solve_freely,
 )
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
@@ -48,6 +48,7 @@ from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space, unit_spaces
 
+SURE = 0.9  # chance that an alignment is right as a whole: from here on no more starts are tried
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: plans that differ by no more are equally good
 STAGES_OF_ANCHORS, STAGES_OF_ONE_START = 20, 7  # temperatures and sharpenings, about
 MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
@@ -251,8 +252,20 @@ def align_spaces(
     def solved() -> Alignment:
         part = 1.0 if isinstance(share, str) else share
         chosen = chosen_starts(start, setting, kept, (x.n, y.n), rng, part)
-        found = solve_freely(setting, chosen) if isinstance(share, str) else solve(setting, chosen, share)
-        return _result(found, setting, whole, kept, scale, factor, is_whole=share is None)
+        result = partial(
+            _result, setting=setting, whole=whole, kept=kept, scale=scale, factor=factor, is_whole=share is None
+        )
+        if isinstance(share, str):
+            return result(solve_freely(setting, chosen))
+        seen: dict[tuple[int, ...], Alignment] = {}
+
+        def judged(found: list[Found]) -> Alignment:
+            key = tuple(map(id, found))
+            if key not in seen:
+                seen[key] = result(found)
+            return seen[key]
+
+        return judged(solve(setting, chosen, share, is_sure=lambda found: judged(found).reliable >= SURE))
 
     return interruptible(solved, max(unit_x.n, unit_y.n))
 

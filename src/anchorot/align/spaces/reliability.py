@@ -46,6 +46,7 @@ MOST_POINTS = 160  # 200 are as good (AUC 0.985 against 0.984 on held-out kinds)
 MOST_AXES, MIRRORED_AXES, MIN_AXIS = 10, 4, 0.02  # of the second space; variance, as a share of the first one's
 N_IMPROVED = 3  # mirrored alignments that are improved, of at most 15
 MOST_STEPS, HOPELESS = 8, 5.0  # assignments; an objective this many times the chosen one's is given up after two
+MIN_GAIN = 0.005  # of the objective, by an assignment: what follows gains no more
 N_CELLS = 16  # parts of a space, which a t-test compares: ten points each of the most points; chosen by hand
 SAME = 0.9  # share of the points that stay near: the same alignment
 EQUAL = 1e-9  # of the variance of the costs: objectives that differ by less are equal
@@ -177,8 +178,10 @@ class _Judge:
 
     def _begins(self) -> Iterator[Int64s]:
         """Other starts' matches, and the best of the mirrored ones."""
+        begun = [self._sample.own]
         for matches in self._sample.others:
-            if (matches >= 0).all() and self._share_near(self._sample.own, matches) < SAME:
+            if (matches >= 0).all() and all(self._share_near(one, matches) < SAME for one in begun):
+                begun.append(matches)
                 yield matches
         mirrored = sorted(self._mirrored(), key=self._sample.objective)
         yield from mirrored[:N_IMPROVED]
@@ -212,8 +215,8 @@ class _Judge:
             objective = self._sample.objective(moved)
             if objective >= best:
                 break
-            matches, best = moved, objective
-            if step and best > HOPELESS * least:
+            gain, matches, best = 1 - objective / best, moved, objective
+            if gain < MIN_GAIN or (step and best > HOPELESS * least):
                 break
         return matches, best
 
