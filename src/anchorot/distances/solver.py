@@ -1,12 +1,14 @@
-"""From several starts to the best alignment: anneal them side by side, sharpen what is left, and compare.
+"""From several starts to the best alignment: anneal and sharpen one after the other, until two agree.
 
-Most starts lead to a few plans, long before the last temperature: those that have become alike go on as one. Of many
-points, where every step counts, starts race: those far above the best are given up at every temperature, costs are
-off by up to a fifth as long as plans are blurred, and the product plan, which takes longest to anneal, is tried only if
-no two other starts agree on the best. What is left is annealed further, to temperatures that distinguish near points,
-and sharpened. One more start is the alignment of landmarks, found in the same way: at a plan between landmarks the
-gradient of the objective compares points by their costs to landmarks and to the landmarks' matches, so the first step
-of annealing extends it to all points.
+Most starts lead to a few plans, long before the last temperature: those that have become alike go on as one. A start is
+annealed and sharpened; if the next one ends at the same objective, and the caller finds the result sure, that is it.
+Of many points, where every step counts, starts race instead: those far above the best are given up at every
+temperature, costs are off by up to a fifth as long as plans are blurred, and the product plan, which takes longest to
+anneal, is tried only if no two other starts agree on the best, a plan between near anchors only if the result is not
+sure. What is left of a race is annealed further, to temperatures that distinguish near points, and sharpened. One more
+start is the alignment of landmarks, found in the same way: at a plan between landmarks the gradient of the objective
+compares points by their costs to landmarks and to the landmarks' matches, so the first step of annealing extends it to
+all points.
 """
 
 import time
@@ -58,7 +60,7 @@ from anchorot.space import Space
 MIN_EXTRA_MASS = 1e-9  # of the mass: what the extra points have at least, since Sinkhorn's iteration takes logarithms
 MIN_SHARE = 1e-9  # of the mass that is matched: less is lost in the rounding of the rest
 MAX_TWIN_DIFFERENCE = 0.05  # of the mass: soft plans that differ by less lead to the same sharp one
-MANY_POINTS = 800  # from where not every start is sharpened
+MANY_POINTS = 800  # from where starts race
 LANDMARKS = 400  # points of each side, aligned first beyond MANY_POINTS; half as many as are aligned without them
 LANDMARK_STARTS = ("landmarks", "landmarks, otherwise")  # two results from the same landmarks: they confirm nothing
 MAX_OBJECTIVE_RATIO = 1.1  # times the least objective of the soft plans: from where a start is given up

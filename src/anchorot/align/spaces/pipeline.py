@@ -82,10 +82,11 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     Minimises the Gromov-Wasserstein loss :math:`\sum_{ijkl} (C_{ij} - C'_{kl})^2 P_{ik} P_{jl}` over plans between the
     points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
     of the weights gets stuck in a local minimum. So several starts are tried: plans between anchors that are cut off at
-    different ranges, and the product. They are annealed side by side (entropic steps at a falling temperature, relative
-    to the spread of the costs), and merged once they are alike. Then they are sharpened (assignment and
-    conditional-gradient steps), and the one with the smallest objective is kept. With more than 800 points, one start
-    is the alignment of 400 landmarks of each side, and starts with an objective far above the best are dropped.
+    different ranges, and the product. Each is annealed (entropic steps at a falling temperature, relative to the spread
+    of the costs), then sharpened (assignment and conditional-gradient steps), until two agree and `reliable` is at
+    least 0.9; the one with the smallest objective is kept. With more than 800 points, one start is the alignment of 400
+    landmarks of each side; starts are annealed side by side, and those with an objective far above the best are
+    dropped.
 
     Parameters
     ----------
@@ -96,8 +97,9 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     start : str, or array_like of shape (n, m)
         Where to begin. With a plan, or any name but the first, this is the only start.
 
-        - "anchors": "near", "near_annealed", "middle" and "product", and where most anchors tie, "pinned"; the best is
-          kept. With more than 800 points: landmarks' results, "near_annealed", and "product" if these do not agree.
+        - "anchors": of "middle", "near", "product" and "near_annealed", and where most anchors tie, "pinned", as many
+          as it takes until two agree; all with `mass`. With more than 800 points: landmarks' results, "near_annealed",
+          "product" if these do not agree, and "near" if `reliable` is below 0.9.
         - "near", "middle", "aw": a plan between anchors made of the nearest tenth of all costs, the nearest half, or
           all. "near" is sharpened at once, "near_annealed" is the same plan with more blur, annealed.
         - "aep": the plan of :func:`anchor_energy_plan`. "product": the product of the weights.

@@ -77,8 +77,8 @@ class Alignment(Correspondence):
     objective : float
         What was minimised: the loss, joined with the cost of the features if there are any.
     candidates : tuple of Candidate
-        Where each start ended, best first, with `n_iter` and `converged` in their `details`; `converged` is False
-        where steps ran out, or where, of more than 800 points, a start promised so little that it was given up.
+        Where each start that was tried ended, best first, with `n_iter` and `converged` in their `details`;
+        `converged` is False where steps ran out, or where a start promised so little that it was given up.
     runner_up : Candidate or None
         Another alignment that is about as good, of a symmetric shape its mirror image, say; its `details` have the
         `plan`. Then only knowledge that is not in the costs can tell which is right.
