@@ -4,11 +4,11 @@
     python benchmarks/align_speed.py --sizes 400,1000 --pairs 4
     python benchmarks/align_speed.py --tuning                  pairs that changes of `align` were chosen by
 
-Every solver has a process of its own; all solve a pair before the next one is looked at, so that all share its weather.
-Times are CPU seconds of one thread, medians over pairs, ratios are medians of the pairs' ratios; `loss` is the loss of
-`align` in times the other's: the median, and the largest. POT runs its conditional gradient from the product plan,
-its default, and from the exact AW plan, whose time counts. Pairs are drawn by number: 100 and on served to choose
-changes, 500 and on are reported.
+Every solver has a process of its own; all solve a pair before the next one is looked at, so that a busy machine slows
+all alike. Times are CPU seconds of one thread, medians over pairs; ratios of times are medians of the pairs' ratios,
+those of losses have the least and the largest too. POT runs its conditional gradient from the product plan, its
+default, and from the exact AW plan, whose time counts. Pairs are drawn by number: 100 and on served to choose changes,
+500 and on are reported.
 """
 
 import os
@@ -32,12 +32,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import anchorot as ao
-from measure import Row, table, write_results
+from record import put
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("ANCHOROT_DATA", HERE.parents[1] / "shared" / "data"))
 TUNING, REPORTED = 100, 500  # the first pair's number
 SIZES, PAIRS = (300, 400, 1000), 10
+TINY = 1e-12  # added to losses, since those of copies are 0
 
 Costs = tuple[np.ndarray, np.ndarray]
 Rng = np.random.Generator
@@ -209,18 +210,24 @@ class Solver:
 # -- rows ----------------------------------------------------------------------------------------------------------
 
 
-def row(what: str, found: list[dict[str, Solved]]) -> Row:
-    figures = []
-    for name in found[0]:
-        figures.append(f"{name} {np.median([one[name].seconds for one in found]):.2f} s")
-    for name in found[0]:
-        if name != "align":
-            ratio = np.median([one["align"].seconds / one[name].seconds for one in found])
-            losses = [(one["align"].loss + 1e-12) / (one[name].loss + 1e-12) for one in found]
-            figures.append(f"over {name} {ratio:.2f}")
-            figures.append(f"loss over {name} {np.median(losses):.4f}")
-            figures.append(f"largest {np.max(losses):.4f}")
-    return Row(f"{what}, {len(found)} pairs", ", ".join(figures), "", None)
+def row(what: str, found: list[dict[str, Solved]]) -> dict[str, str]:
+    """Medians over pairs; of losses the least and the largest ratio too."""
+    others = [name for name in found[0] if name != "align"]
+    cells = {"pairs of spaces": f"{what}, {len(found)} pairs"}
+    cells |= {name: f"{np.median([one[name].seconds for one in found]):.2f} s" for name in found[0]}
+    for name in others:
+        ratios = [one["align"].seconds / one[name].seconds for one in found]
+        cells[f"time over {name}"] = f"{np.median(ratios):.2f}"
+    for name in others:
+        ratios = [(one["align"].loss + TINY) / (one[name].loss + TINY) for one in found]
+        cells[f"loss over {name}"] = f"{np.median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f})"
+    return cells
+
+
+def page(rows: list[dict[str, str]]) -> str:
+    """A table in Markdown."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(cells.values()) for cells in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def main() -> None:
@@ -234,7 +241,7 @@ def main() -> None:
     options = parser.parse_args()
     solvers = {"align": Solver("align"), "POT": Solver("product"), "POT from AW": Solver("aw")}
     if options.old is not None:
-        solvers["old"] = Solver("align", options.old)
+        solvers["before"] = Solver("align", options.old)
     rows = []
     with tempfile.TemporaryDirectory() as name:
         warm = draw("weighted", 60, 0, Path(name))
@@ -246,11 +253,10 @@ def main() -> None:
                 files = [draw(kind, n, seed, Path(name)) for seed in range(first, first + options.pairs)]
                 found = [{method: solver(file) for method, solver in solvers.items()} for file in files]
                 rows.append(row(f"{kind}, n={n}", found))
-                print(table(rows[-1:]).splitlines()[-1], flush=True)
-                for each in found:
-                    print("   ", {method: (round(s, 2), f"{loss:.6g}") for method, (s, loss) in each.items()})
+                print(rows[-1], flush=True)
+    print(page(rows))
     if options.write:
-        write_results("align_speed.py", " ".join(sys.argv[1:]), table(rows))
+        put("python benchmarks/align_speed.py", page(rows))
 
 
 if __name__ == "__main__":
