@@ -8,8 +8,9 @@ from anchorot.anchors.rows import row_costs
 from anchorot.distances import solver
 from anchorot.distances.descent import Assignments, conditional_gradient, descend, plan_of, round_to_marginals, sharpen
 from anchorot.distances.quadratic import Partial, Quadratic
-from anchorot.distances.solver import Setting, chosen_starts, solve, unit_spaces
+from anchorot.distances.solver import Setting, chosen_starts, solve
 from anchorot.distances.starts import anchor_costs
+from anchorot.space import unit_spaces
 
 
 def cloud(n, seed, dim=3, weighted=False):
