@@ -190,7 +190,7 @@ def conditional_gradient(
             return Sharp(plan, value, step, True)
         way = towards - plan
         fall = float((slope * way).sum())
-        if value + HOPEFUL_STEPS * fall > best:
+        if value + HOPEFUL_STEPS * fall > best + least:
             return Sharp(plan, value, step, False)
         product_there = problem.product(towards)
         bend = float(problem.value(towards, product_there)) - value - fall  # value + t fall + t² bend along the way

@@ -204,7 +204,7 @@ def _descend(setting: Setting, starts: list[StartingPlan], search: Search) -> So
     Annealing may climb before it falls, and so may the step from a plan to a matching.
     """
     problem, a, b = setting.exact(), setting.x.weights, setting.y.weights
-    best = solve(setting, starts, None)[0]
+    best = solve(setting, starts, None, is_enough=lambda found: False)[0]  # all of them: the loss is what counts
     begun = [round_to_marginals(start.plan, a, b) for start in starts]  # plans between anchors are approximate
     begun = [plan for plan in begun if setting.objective(plan) < best.objective]
     if isinstance(search.start, str) and search.start in SEVERAL_STARTS:
@@ -213,7 +213,7 @@ def _descend(setting: Setting, starts: list[StartingPlan], search: Search) -> So
         begun.append(best.plan)
     limit = search.max_iter or DESCENT_STEPS
     ends = [conditional_gradient(problem, plan, a, b, limit) for plan in begun]
-    found = [Solved(best.plan, best.objective, best.n_iter, "" if best.converged else AT_LIMIT)]
+    found = [Solved(best.plan, best.objective, best.n_iter, "")] if best.converged else []  # else it was descended from
     found += [
         Solved(end.plan, setting.objective(end.plan), end.n_steps, "" if end.converged else AT_LIMIT) for end in ends
     ]

@@ -84,7 +84,7 @@ class Found(NamedTuple):
     is_annealed: bool  # or sharpened at once
 
 
-Judge = Callable[[list[Found]], bool]  # whether an alignment is all but certain, by what starts have led to
+Judge = Callable[[list[Found]], bool]  # whether what starts have led to is enough, the best first
 
 
 class Limits(NamedTuple):
@@ -263,16 +263,16 @@ def solve(
     starts: list[StartingPlan],
     share: float | None,
     is_race: bool | None = None,
-    is_sure: Judge = lambda found: True,
+    is_enough: Judge = lambda found: True,
 ) -> list[Found]:
     """Go from one start after the other until two agree; the best comes first.
 
     In a race, as between many points, they go side by side, and what promises little is given up. If what two agree on
-    is not sure, as `is_sure` judges, one more is tried.
+    is not enough, as `is_enough` judges, more are tried.
     """
     limits = None if share is None else Limits.of(setting.x, setting.y, share)
     solver = _Solver(setting, limits, setting.is_large if is_race is None else is_race)
-    return ranked((solver.race if solver.is_race else solver.try_in_turn)(starts, is_sure))
+    return ranked((solver.race if solver.is_race else solver.try_in_turn)(starts, is_enough))
 
 
 def ranked(found: dict[int, Found]) -> list[Found]:
@@ -315,8 +315,8 @@ class _Solver:
         limits = self._limits
         return Soft(start, self._setting.single(start.plan if limits is None else limits.extended(start.plan)))
 
-    def try_in_turn(self, starts: list[StartingPlan], is_sure: Judge) -> dict[int, Found]:
-        """One start after the other, until two agree on the best, and it is sure or the product plan was tried too.
+    def try_in_turn(self, starts: list[StartingPlan], is_enough: Judge) -> dict[int, Found]:
+        """One start after the other, until two agree on the best and that is enough.
 
         Where a part is to be matched, all of them: what has no match misleads all but "near" in the same way.
         """
@@ -327,12 +327,12 @@ class _Solver:
             softs = self.leave_out(softs, RACE_TEMPERATURE)
             found = self.finish(softs, found)
             is_settled = self._limits is None and _is_settled(found)
-            if is_settled and (start.name == LAST_RESORT or is_sure(ranked(found))):
+            if is_settled and is_enough(ranked(found)):
                 break
         return found
 
-    def race(self, starts: list[StartingPlan], is_sure: Judge) -> dict[int, Found]:
-        """Starts side by side; the product plan if no two agree, and "near" if the best is not sure."""
+    def race(self, starts: list[StartingPlan], is_enough: Judge) -> dict[int, Found]:
+        """Starts side by side; the product plan if no two agree, and "near" if the best is not enough."""
         later = [start for start in starts if start.name in (LAST_RESORT, LAST_DOUBT)] if len(starts) > 1 else []
         softs = self.anneal([self.begin(start) for start in starts if start not in later], np.inf, RACE_TEMPERATURE)
         last = {start.name: self.begin(start) for start in later}
@@ -340,7 +340,7 @@ class _Solver:
             softs += self.anneal([last[LAST_RESORT]], np.inf, RACE_TEMPERATURE)
             softs = self.leave_out(softs, RACE_TEMPERATURE)
         found = self.finish(softs, {})
-        if LAST_DOUBT in last and not is_sure(ranked(found)):
+        if LAST_DOUBT in last and not is_enough(ranked(found)):
             found = self.finish([*softs, last[LAST_DOUBT]], found)
         return found
 

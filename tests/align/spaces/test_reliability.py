@@ -53,9 +53,21 @@ def test_a_mirror_image_that_fits_as_well_is_found():
     whole = np.concatenate([HALF, HALF * (-1, 1, 1)])
     seen = [whole + 0.02 * RNG.normal(size=whole.shape) for _ in range(2)]
     found = ao.align(*spaces(*seen), start="near")  # one start alone sees no other result
-    others = list(_Judge(_Sample.of(found._evidence)).others())
-    assert max(log_odds for log_odds, share in others if share < 0.6) > -6
+    others = _Judge(_Sample.of(found._evidence)).others()
+    assert max(other.log_odds for other in others if other.counts and other.share < 0.6) > -6
+    assert found.has_mirror_image
     assert found.reliable < ao.align(*spaces(CLOUD, CLOUD), start="near").reliable
+
+
+def test_a_shape_without_symmetry_has_no_mirror_image():
+    assert not ao.align(*spaces(CLOUD, NOISY)).has_mirror_image
+
+
+def test_a_symmetric_shape_has_its_mirror_image_as_runner_up():
+    whole = np.concatenate([HALF, HALF * (-1, 1, 1)])
+    found = ao.align(*spaces(whole, whole), rng=0)
+    assert found.has_mirror_image
+    assert found.runner_up is not None
 
 
 def test_an_exact_symmetry_costs_nothing():

@@ -217,7 +217,7 @@ def vector_profile(x: VectorLevels, y: VectorLevels, max_costs: Float64s, thread
         order = np.argsort(merged, axis=1, kind="stable")
         d = np.cumsum(vectors[np.take_along_axis(anchor, order, axis=1)], axis=1)
         places = np.take_along_axis(merged, order, axis=1)
-        total += 2 * _up_to(max_costs, places, np.einsum("ijk,ijk->ij", d, d), width[block])
+        total += _up_to(max_costs, places, 2, np.einsum("ijk,ijk->ij", d, d), width[block])
     return total
 
 
@@ -231,8 +231,9 @@ def _pair_profile(x: LevelBlocks, y: LevelBlocks, pair: Int64s, max_costs: Float
         order = np.argsort(merged, axis=1, kind="stable")
         taken_x = np.cumsum(order < n, axis=1)
         d = taken_x * mass_x - (np.arange(1, n + m + 1) - taken_x) * mass_y
-        total += _up_to(max_costs, np.take_along_axis(merged, order, axis=1), np.abs(d) ** power, width[block])
-    return power * total  # AE is 2 ∬ D², SAW_1 is ∬ |D|
+        places = np.take_along_axis(merged, order, axis=1)
+        total += _up_to(max_costs, places, power, np.abs(d) ** power, width[block])
+    return total
 
 
 def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
@@ -244,14 +245,17 @@ def _block(blocks: LevelBlocks, index: int) -> tuple[Float64s, float]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # as in C++, what overflows is infinite or NaN; callers refuse it
-def _up_to(max_costs: Float64s, places: Float64s, heights: Float64s, width: Float64s) -> Float64s:
-    """Integrals up to each max_cost: from places[s, k] to the next place the integrand is heights[s, k]."""
+def _up_to(max_costs: Float64s, places: Float64s, factor: int, heights: Float64s, width: Float64s) -> Float64s:
+    """Integrals up to each max_cost: from places[s, k] to the next place the integrand is factor · heights[s, k].
+
+    AE is 2 ∬ D², SAW_1 is ∬ |D|.
+    """
     if places.shape[1] == 0:
         return np.zeros(len(max_costs))
     found = []
     for max_cost in max_costs:
         ends = np.minimum(np.append(places[:, 1:], np.full((len(places), 1), max_cost), axis=1), max_cost)
-        found.append(float(width @ np.sum(np.maximum(ends - places, 0) * heights, axis=1)))
+        found.append(factor * float(width @ np.sum(np.maximum(ends - places, 0) * heights, axis=1)))
     return np.array(found)
 
 

@@ -16,7 +16,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_overflow
 from anchorot.align.correspondence import Candidate, Correspondence, excess_allowed, find_runner_up
 from anchorot.align.plans import share_differing
-from anchorot.align.spaces.reliability import reliability
+from anchorot.align.spaces.reliability import judge
 from anchorot.align.spaces.result import Alignment
 from anchorot.align.spaces.score import NEIGHBOURS, DenseEvidence, Evidence
 from anchorot.distances.landmarks import Distances, Landmarks, farthest
@@ -90,7 +90,7 @@ class DenseAlignment(Correspondence):
 
         As :attr:`Alignment.reliable`; :func:`align` warns where it is below 0.5.
         """
-        return reliability(self._landmarks_evidence)
+        return judge(self._landmarks_evidence).reliable
 
     @property
     def shape(self) -> tuple[int, int]:

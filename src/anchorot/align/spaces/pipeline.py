@@ -42,13 +42,15 @@ from anchorot.distances.solver import (
     chosen_starts,
     solve,
 )
+from anchorot.distances.starts import LAST_RESORT
 from anchorot.exceptions import InputError, note_input
 from anchorot.io.files import read
 from anchorot.io.mesh_files import MESH_READERS
 from anchorot.io.names import ending_of
 from anchorot.space import Space, as_space, unit_spaces
 
-SURE = 0.9  # chance that an alignment is right as a whole: from here on no more starts are tried
+# Chance that an alignment is right as a whole: from here on no more starts are tried, unless its mirror image fits too.
+SURE = 0.9
 OBJECTIVE_ROUNDING = 1e-6  # of the product plan's objective: plans that differ by no more are equally good
 STAGES_OF_ANCHORS, STAGES_OF_ONE_START = 20, 7  # temperatures and sharpenings, about
 MAX_SIZE_RATIO = 1e6  # of the costs of two spaces: beyond, the loss keeps few digits of what depends on the matches
@@ -267,7 +269,13 @@ def align_spaces(
                 seen[key] = result(found)
             return seen[key]
 
-        return judged(solve(setting, chosen, share, is_sure=lambda found: judged(found).reliable >= SURE))
+        def is_enough(found: list[Found]) -> bool:
+            seen = judged(found)
+            if setting.is_large:
+                return seen.reliable >= SURE
+            return not seen.has_mirror_image and (seen.reliable >= SURE or LAST_RESORT in {one.name for one in found})
+
+        return judged(solve(setting, chosen, share, is_enough=is_enough))
 
     return interruptible(solved, max(unit_x.n, unit_y.n))
 

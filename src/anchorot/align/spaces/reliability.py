@@ -31,6 +31,7 @@ import numpy as np
 from anchorot._rescale import in_unit_range
 from anchorot._typing import Float64s, Int64s
 from anchorot.align.calibration import load, t_log_odds
+from anchorot.align.correspondence import MIN_DIFFERENCE, excess_allowed
 from anchorot.align.spaces.score import (
     NEIGHBOURS,
     Evidence,
@@ -55,18 +56,40 @@ LARGEST_LOG_ODDS = 50.0  # either way: their exponentials and sums of these stay
 CLIP = 0.01  # least chance that counts, and largest one from 1: the mean of a few dozen points says no more
 
 
-def reliability(evidence: Evidence) -> float:
-    """Estimated chance that at least 80 % of the matches are at or near the truth, up to symmetries."""
+class Verdict(NamedTuple):
+    """What is said of an alignment as a whole."""
+
+    reliable: float
+    has_mirror_image: bool  # a different alignment that is about as good, found by mirroring it
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Estimate the chance that at least 80 % of the matches are at or near the truth, up to symmetries."""
     if not (evidence.matches >= 0).any():
-        return 0.0
-    return float(load("spaces.whole").probability(whole_features(evidence)))
+        return Verdict(0.0, has_mirror_image=False)
+    sample = _Sample.of(evidence)
+    others = _Judge(sample).others()
+    reliable = float(load("spaces.whole").probability(_features(sample, others, evidence)))
+    return Verdict(reliable, any(other.is_mirror_image for other in others))
 
 
 def whole_features(evidence: Evidence) -> dict[str, float]:
     """Evidence for the alignment as a whole."""
     sample = _Sample.of(evidence)
-    shares = {"near": sample.staying(), "regions": sample.regions(evidence)}
+    return _features(sample, _Judge(sample).others(), evidence)
+
+
+def _features(sample: _Sample, others: list[_Other], evidence: Evidence) -> dict[str, float]:
+    shares = {"near": staying(others), "regions": sample.regions(evidence)}
     return {name: _logit(min(max(share, CLIP), 1 - CLIP)) for name, share in shares.items()}
+
+
+def staying(others: list[_Other]) -> float:
+    """Share of the points that stay near in a likely alignment."""
+    distinct = [other for other in others if other.counts]
+    chances, shares = [0.0, *(other.log_odds for other in distinct)], [1.0, *(other.share for other in distinct)]
+    odds = np.exp(np.clip(chances, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
+    return float(odds @ np.array(shares) / odds.sum())
 
 
 def _logit(chance: float) -> float:
@@ -114,15 +137,10 @@ class _Sample(NamedTuple):
             return loss
         return self.alpha * loss + (1 - self.alpha) * float(self.features[np.arange(len(matches)), matches].mean())
 
-    def staying(self) -> float:
-        """Share of the points that stay near in a likely alignment."""
-        judge = _Judge(self)
-        chances, shares = [0.0], [1.0]
-        for log_odds, share in judge.others():
-            chances.append(log_odds)
-            shares.append(share)
-        odds = np.exp(np.clip(chances, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))
-        return float(odds @ np.array(shares) / odds.sum())
+    def worst(self) -> float:
+        """The loss of the product plan: what knowing nothing costs."""
+        inside = self.second[np.ix_(self.own, self.own)]
+        return float(np.square(self.first).mean() + np.square(inside).mean() - 2 * self.first.mean() * inside.mean())
 
     def regions(self, evidence: Evidence) -> float:
         """Mean chance that a match lies where it should."""
@@ -137,6 +155,15 @@ class _Sample(NamedTuple):
         }
         seen = {name: np.full(p, value) for name, value in whole.items()}
         return float(region_chances(seen | {"neighbours": nearby}).mean())
+
+
+class _Other(NamedTuple):
+    """Another alignment."""
+
+    log_odds: float
+    share: float  # of the points that stay near
+    counts: bool  # it is neither the chosen one nor its image under a symmetry, nor one that was seen before
+    is_mirror_image: bool
 
 
 class _Judge:
@@ -158,33 +185,37 @@ class _Judge:
         self._cells = self._x[:, centres].argmin(axis=1)
         self._roughness = self._rough_cells(off)
 
-    def others(self) -> Iterator[tuple[float, float]]:
-        """Of every alignment that is another one: its log-odds, and the share of points that stay near."""
-        found: list[Int64s] = []
-        for begin in self._begins():
+    def others(self) -> list[_Other]:
+        """Where other starts' matches lead, and mirrored ones."""
+        seen: list[Int64s] = []
+        found = []
+        allowed = self._objective + self._tiny + excess_allowed(self._objective, self._sample.worst())
+        for begin, is_mirrored in self._begins():
             matches, objective = self._improved(begin, self._objective + self._tiny)
             share = self._share_near(self._matches, matches)
-            if share >= SAME or abs(objective - self._objective) <= self._tiny:
-                continue
-            if any(self._share_near(other, matches) >= SAME for other in found):
-                continue
-            found.append(matches)
-            yield self.log_odds(matches, objective), share
+            counts = share < SAME and abs(objective - self._objective) > self._tiny
+            counts = counts and all(self._share_near(other, matches) < SAME for other in seen)
+            differs = float(np.mean(matches != self._matches))
+            is_mirror_image = is_mirrored and differs > MIN_DIFFERENCE and objective <= allowed
+            if counts:
+                seen.append(matches)
+            found.append(_Other(self.log_odds(matches, objective) if counts else 0.0, share, counts, is_mirror_image))
+        return found
 
     def log_odds(self, matches: Int64s, objective: float) -> float:
         """Of other matches against the chosen ones."""
         ratio = (objective + self._tiny) / (self._objective + self._tiny)
         return self._rougher(matches) - self._n_errors / 2 * float(np.log(ratio))
 
-    def _begins(self) -> Iterator[Int64s]:
-        """Other starts' matches, and the best of the mirrored ones."""
+    def _begins(self) -> Iterator[tuple[Int64s, bool]]:
+        """Other starts' matches, and the best of the mirrored ones; and whether they are mirrored."""
         begun = [self._sample.own]
         for matches in self._sample.others:
             if (matches >= 0).all() and all(self._share_near(one, matches) < SAME for one in begun):
                 begun.append(matches)
-                yield matches
+                yield matches, False
         mirrored = sorted(self._mirrored(), key=self._sample.objective)
-        yield from mirrored[:N_IMPROVED]
+        yield from ((matches, True) for matches in mirrored[:N_IMPROVED])
 
     def _mirrored(self) -> Iterator[Int64s]:
         """The chosen alignment, mirrored along some of the principal axes of the matches."""

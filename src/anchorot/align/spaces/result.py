@@ -13,7 +13,7 @@ from anchorot._typing import Float64s, Int64s
 from anchorot._validate import check_finite, check_numbers
 from anchorot.align.correspondence import Candidate, Correspondence
 from anchorot.align.plans import matches_of, spread_of
-from anchorot.align.spaces.reliability import reliability
+from anchorot.align.spaces.reliability import Verdict, judge
 from anchorot.align.spaces.score import Evidence
 from anchorot.distances.bounds import least_loss
 from anchorot.distances.descent import COOL_TEMPERATURES, entropic_step, round_to_marginals
@@ -190,7 +190,16 @@ class Alignment(Correspondence):
         symmetries that nothing could tell apart. From other alignments that fit about as well (mirrored ones, other
         starts), and from whether matches keep their neighbours. `docs/alignment.md` says how well it holds.
         """
-        return reliability(self._evidence)
+        return self._verdict.reliable
+
+    @property
+    def has_mirror_image(self) -> bool:
+        """Whether mirroring the second space leads to a different alignment that is about as good."""
+        return self._verdict.has_mirror_image
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return judge(self._evidence)
 
     @cached_property
     def spread(self) -> Float64s:
