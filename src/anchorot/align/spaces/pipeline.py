@@ -85,10 +85,10 @@ def align(  # type: ignore[misc]  # n_landmarks alone decides, so the options ar
     points, without a parameter to choose. Gromov-Wasserstein is not convex, and a solver that starts from the product
     of the weights gets stuck in a local minimum. So several starts are tried: plans between anchors that are cut off at
     different ranges, and the product. Each is annealed (entropic steps at a falling temperature, relative to the spread
-    of the costs), then sharpened (assignment and conditional-gradient steps), until two agree and `reliable` is at
-    least 0.9; the one with the smallest objective is kept. With more than 800 points, one start is the alignment of 400
-    landmarks of each side; starts are annealed side by side, and those with an objective far above the best are
-    dropped.
+    of the costs), then sharpened (assignment and conditional-gradient steps), until two agree, `reliable` is at least
+    0.9 and no mirror image fits about as well; the one with the smallest objective is kept. With more than 800 points,
+    one start is the alignment of 400 landmarks of each side; starts are annealed side by side, and those with an
+    objective far above the best are dropped.
 
     Parameters
     ----------
