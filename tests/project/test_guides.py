@@ -159,6 +159,7 @@ def test_calls_in_the_tables_of_coming_from_run(tmp_path, monkeypatch):
     assert len(here) > 30
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ao.InputWarning)
+        warnings.simplefilter("ignore", ao.ConvergenceWarning)  # the page's two clouds have little in common
         for call in dict.fromkeys(here):
             eval(call, names)
 
