@@ -45,7 +45,7 @@ def check_for_device(metric: Metric) -> None:
         raise InputError("devices compute ground='w1' only, but got ground='w2'; leave device out")
     if options.get("attributes") is not None:
         raise InputError(
-            f"devices do not see attributes, but got attributes={options['attributes']!r}; leave device out"
+            f"attributes are not supported on CUDA, but got attributes={options['attributes']!r}; leave device out"
         )
 
 
