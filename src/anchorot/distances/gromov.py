@@ -109,8 +109,8 @@ def gromov_wasserstein(
         - "quick": the Anchor Energy Plan, briefly annealed, and a descent from the product: a few times the time of
           "product". What ``pairwise(metric="gw")`` takes.
         - Another name of :func:`align`, or a plan: that start only. The result is never above the start's own loss.
-        - "product": the usual baseline, POT's conditional gradient from the product of the weights. It stops in the
-          nearest hole, often far above the others.
+        - "product": the usual baseline, POT's conditional gradient from the product of the weights. It gets
+          stuck in a nearby local minimum, often far above the others.
 
         With an epsilon all of them, "product" as well, go by the entropic solver; "anchors" and "quick" compare a few.
     max_iter : int, optional
